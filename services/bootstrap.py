@@ -126,6 +126,7 @@ class Container:
     upload_slots: Slots
     upload_storage: UploadStorage
     planning_slots: Slots
+    repeated_slots: Slots
     computing: YieldingProcesses
     spools: Spools
     client: redis.Redis
@@ -192,10 +193,13 @@ def build_container(*, database_url: str, redis_url: str, options: Options | Non
             lookups=lookups,
             unknown_path_lock=asyncio.Lock(),
             analysis_slots=Slots("logs of browsers", done="analysed", at_once=1),
-            completion_slots=Slots("ends of transfers", of_group=AT_ONCE - 1),
-            upload_slots=Slots("uploads", at_once=UPLOADS_AT_ONCE, of_group=UPLOADS_AT_ONCE - 1),
+            completion_slots=Slots("ends of transfers", of_group=AT_ONCE - 1, of_member=AT_ONCE - 2),
+            upload_slots=Slots(
+                "uploads", at_once=UPLOADS_AT_ONCE, of_group=UPLOADS_AT_ONCE - 1, of_member=UPLOADS_AT_ONCE - 2
+            ),
             upload_storage=upload_storage,
             planning_slots=Slots("queues of jobs", done="planned", at_once=1),
+            repeated_slots=Slots("repeated requests", done="answered", of_group=AT_ONCE - 1),
             computing=computing,
             spools=Spools(),
             client=client,

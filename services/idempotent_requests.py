@@ -22,11 +22,14 @@ from joserfc.jwk import OctKey
 from services.application.shared.submissions import Submission, SubmissionKey
 from services.bootstrap import Container
 from tradewind.errors import Conflict
-from tradewind.units import MIB
+from tradewind.units import KIB
 
 LONGEST_TOKEN = 200
 PATIENCE_S, LOOK_S = 10.0, 0.05
 """How long a second one waits for the answer of the first, and how often it looks."""
+
+LONGEST_ANSWER_BYTES = 64 * KIB
+"""Limit of an answer that is stored; the page with a new key's secret has a tenth of it."""
 
 LOST_AFTER = timedelta(minutes=1)
 """The process of a request without an answer for so long is gone; it may have finished the work."""
@@ -64,23 +67,44 @@ async def answer_once(
 
 async def claim(parts: Container, tenant_id: UUID, key: SubmissionKey) -> Response | None:
     """Claim a request; return ``None`` if the caller has to work it out, else its earlier answer."""
+    earlier = await run_in_threadpool(_claim, parts, tenant_id, key)
+    if earlier is None:
+        return None
+    if (answer := _read_answer(earlier, key)) is not None:
+        return answer
     until = asyncio.get_running_loop().time() + PATIENCE_S
-    while (earlier := await run_in_threadpool(_claim, parts, tenant_id, key)) is not None:
-        if earlier.content_sha256 != key.content_sha256:
-            raise Conflict("this Idempotency-Key was used for other content; use a new key for a new request")
-        if earlier.answer is not None:
-            return _open_answer(earlier.answer, key)
-        if parts.clock.now() - earlier.at > LOST_AFTER or asyncio.get_running_loop().time() > until:
-            raise Conflict("the same was sent before, and its answer is not known; look whether it was done")
-        await asyncio.sleep(LOOK_S)
+    async with parts.repeated_slots.hold(tenant_id):  # each look takes a thread and a transaction
+        while (earlier := await run_in_threadpool(_claim, parts, tenant_id, key)) is not None:
+            if (answer := _read_answer(earlier, key)) is not None:
+                return answer
+            if parts.clock.now() - earlier.at > LOST_AFTER or asyncio.get_running_loop().time() > until:
+                raise Conflict("the same was sent before, and its answer is not known; look whether it was done")
+            await asyncio.sleep(LOOK_S)
     return None
 
 
+def _read_answer(earlier: Submission, key: SubmissionKey) -> Response | None:
+    """Return the answer of an earlier request; ``None`` while it is not known.
+
+    Raises
+    ------
+    Conflict : the earlier request had other content.
+    """
+    if earlier.content_sha256 != key.content_sha256:
+        raise Conflict("this Idempotency-Key was used for other content; use a new key for a new request")
+    return None if earlier.answer is None else _open_answer(earlier.answer, key)
+
+
 async def store_response(parts: Container, tenant_id: UUID, key: SubmissionKey, response: Response) -> None:
-    """Store the answer of a request that was done; release the claim where it was refused."""
+    """Store the answer of a request that was done; release the claim where it was refused.
+
+    A long answer is not stored: the claim stays, so that nothing is done twice.
+    """
     body = getattr(response, "body", None)  # files and streams have none
-    if response.status_code >= FIRST_REFUSED or body is None or len(body) > MIB:
+    if response.status_code >= FIRST_REFUSED or body is None:
         await release_claim(parts, tenant_id, key)
+        return
+    if len(body) > LONGEST_ANSWER_BYTES:
         return
     await run_in_threadpool(_store_response, parts, tenant_id, key, _seal_response(response, key))
 

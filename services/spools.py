@@ -2,9 +2,12 @@
 
 import errno
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import IO
+from uuid import UUID
 
 from starlette.concurrency import run_in_threadpool
 
@@ -26,6 +29,12 @@ WRITTEN_AT_ONCE_BYTES = MIB
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
+TENANTS_PART, KEYS_PART = 2.0, 1.0
+"""What a tenant may hold, and one of its keys, for each byte that stays free. So a key alone has room for the largest
+upload, and however many hold how much, some room is left for whoever comes next: bodies may arrive for days.
+"""
+
+
 class Spools:
     """Uploads of one event loop.
 
@@ -36,35 +45,48 @@ class Spools:
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
         self.free_bytes = most_bytes
+        self._held_bytes: Counter[UUID] = Counter()
 
     @contextmanager
-    def open_spool(self) -> Iterator["Spool"]:
-        """Yield a new body, which is removed afterwards."""
+    def open_spool(self, tenant_id: UUID, key_id: UUID) -> Iterator["Spool"]:
+        """Yield a new body of a key, which is removed afterwards."""
         with tempfile.SpooledTemporaryFile(HELD_IN_MEMORY_BYTES) as file:
-            spool = Spool(self, file)
+            spool = Spool(file, partial(self._take, tenant_id, key_id))
             try:
                 yield spool
             finally:
-                self.free_bytes += spool.taken_bytes
+                self._add(tenant_id, key_id, -spool.taken_bytes)
 
-    def take(self, count: int) -> None:
+    def _take(self, tenant_id: UUID, key_id: UUID, count: int) -> None:
         """Reserve bytes on the disk.
 
         Raises
         ------
-        Unavailable : others have reserved too many.
+        Unavailable : too many are reserved, by all, by the tenant or by the key.
         """
-        if count > self.free_bytes:
+        left_bytes = self.free_bytes - count
+        if (
+            left_bytes < 0
+            or self._held_bytes[tenant_id] + count > TENANTS_PART * left_bytes
+            or self._held_bytes[key_id] + count > KEYS_PART * left_bytes
+        ):
             raise Unavailable("too much is being uploaded at once; send it again")
+        self._add(tenant_id, key_id, count)
+
+    def _add(self, tenant_id: UUID, key_id: UUID, count: int) -> None:
         self.free_bytes -= count
+        for holder in (tenant_id, key_id):
+            self._held_bytes[holder] += count
+            if not self._held_bytes[holder]:
+                del self._held_bytes[holder]
 
 
 class Spool:
-    """A body that arrives, and is then read."""
+    """A body that arrives, and is then read. ``take`` : reserves bytes on the disk, or raises ``Unavailable``."""
 
-    def __init__(self, spools: Spools, file: IO[bytes]) -> None:
-        self._spools = spools
+    def __init__(self, file: IO[bytes], take: Callable[[int], None]) -> None:
         self.file = file
+        self._take = take
         self.taken_bytes = 0
 
     async def receive(self, chunks: AsyncIterator[bytes]) -> None:
@@ -90,7 +112,7 @@ class Spool:
         if self.file.tell() + len(data) <= HELD_IN_MEMORY_BYTES:
             self.file.write(data)
             return
-        self._spools.take(len(data))
+        self._take(len(data))
         self.taken_bytes += len(data)
         try:
             await run_in_threadpool(self.file.write, data)

@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
@@ -15,6 +16,9 @@ from benchmarks.faults.waiting import wait_until
 
 CONFLICT = 409
 CAP_PATIENCE_S = 90.0
+PROFILES = 101
+"""One more than a customer's key may store."""
+
 _FIGURE = {"value": 1.5, "origin": "calibrated", "source": "a meter"}
 PROFILE: Mapping[str, Any] = {
     "producer": "Acme", "model": "Router", "idle_w": _FIGURE, "component_w": {"cpu": _FIGURE}, "radios": ["lte"],
@@ -89,6 +93,37 @@ def device_profile_of_another_customer(scene: Scene) -> int:
     rival.delete(f"/v1/devices/{name}")
     require(owner.get(f"/v1/devices/{name}").text == before, "a rival changed the profile")
     return 4
+
+
+@attack("customer × customer")
+def device_profiles_that_leave_no_room(scene: Scene) -> int:
+    owner, rival = scene.customers
+    mark = uuid4().hex[:8]
+    statuses = [rival.put(f"/v1/devices/{mark}-{number}", json=PROFILE).status_code for number in range(PROFILES)]
+    require(CONFLICT in statuses, f"one key stores {len(statuses)} profiles")
+    status = owner.put(f"/v1/devices/{mark}", json=PROFILE).status_code
+    require(status == httpx.codes.OK, f"another customer's first profile is answered {status}")
+    return len(statuses) + 1
+
+
+@attack("customer × customer")
+def a_cap_that_one_customer_reports_twice(scene: Scene) -> int:
+    """Report one stream for an endpoint with two keys of one customer: it must not bind the others."""
+    owner, root = scene.customers[0], scene.victim.root
+    keys = [
+        root.post("/v1/keys", json={"name": f"greedy {uuid4().hex[:8]}", "scopes": ["agent"]}).raise_for_status().json()
+        for _ in range(2)
+    ]
+    sent = {"name": f"Greedy {uuid4().hex[:8]}", "key_ids": [each["id"] for each in keys]}
+    root.post("/v1/customers", json=sent).raise_for_status()
+    learned = {"endpoint": "birch", "streams": 1, "refused_at": datetime.now(UTC).isoformat()}
+    for key in keys:
+        with scene.open_client(key["secret"]) as client:
+            client.post("/v1/limits/learned", json=learned).raise_for_status()
+    shown = [limit for limit in owner.get("/v1/limits").raise_for_status().json() if limit["learned_at"]]
+    root.put("/v1/limits", json={"scope": "endpoint", "endpoint": "birch"}).raise_for_status()
+    require(not shown, f"another customer is bound: {shown}")
+    return 7
 
 
 @attack("idle × running")

@@ -179,6 +179,20 @@ def quota_by_parts_and_replacements(scene: Scene) -> int:
 
 
 @attack("client × file server")
+def folders_beyond_the_quota(scene: Scene) -> int:
+    """Name files deep in folders of their own, and remove the files again."""
+    made, quota = 0, 200_000
+    with run_file_server(scene, "--writable", "--quota", f"{quota}B") as server:
+        for number in range(20):
+            path = f"/{number}/{'a/' * 50}f"
+            made += server.ask("PUT", path, b"")[0] == 201
+            server.ask("DELETE", path)
+        folders = sum(path.is_dir() for path in server.folder.rglob("*"))
+    require(4_096 * folders <= quota + 64 * 1024, f"{folders} folders are on disk, made by {made} uploads")
+    return 40
+
+
+@attack("client × file server")
 def idle_connections(scene: Scene) -> int:
     with run_file_server(scene) as server, ExitStack() as stack:
         opened = 0

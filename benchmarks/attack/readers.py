@@ -3,7 +3,7 @@
 import re
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from uuid import uuid4
 
 import httpx
@@ -33,6 +33,11 @@ FORBIDDEN = (
     "SELECT pg_relation_size('warehouse.transfers')",
     "SELECT n_live_tup FROM pg_stat_all_tables",
     "SELECT * FROM pg_stat_database",
+    "SELECT wal_bytes FROM pg_stat_wal",
+    "SELECT writes FROM pg_stat_io",
+    "SELECT next_xid FROM pg_control_checkpoint()",
+    "SELECT pg_current_snapshot()",
+    "SELECT relation FROM pg_locks",
     "SELECT * FROM pg_authid",
     "SELECT * FROM pg_statistic",
     "SELECT * FROM public.transfer_logs",
@@ -47,6 +52,7 @@ FORBIDDEN = (
     "SET SESSION AUTHORIZATION tradewind_app",
     "SET temp_file_limit = -1",
     "SET log_statement = 'none'",
+    "SET log_min_messages = debug5",
     "CREATE TEMP TABLE t (a int)",
     "CREATE TABLE warehouse.t (a int)",
     "DO $$ BEGIN END $$",
@@ -57,6 +63,7 @@ FORBIDDEN = (
     "ALTER SYSTEM SET work_mem = '1GB'",
 )
 VIEWS = ("transfers", "links", "heartbeats", "quotes", "releases", "clusters", "surfaces", "partitions", "prices")
+LOGGED_BYTES = 90_000
 BIG = "SELECT length(string_agg(repeat('x', 1000000), '')) FROM generate_series(1, 4000)"
 
 
@@ -155,6 +162,21 @@ def memory_of_a_statement(scene: Scene) -> int:
     require(answer.status_code < httpx.codes.INTERNAL_SERVER_ERROR, f"over HTTP: {answer.status_code}")
     require(scene.service.postgres.process_id == before, "PostgreSQL was started again")
     return 2
+
+
+@attack("tenant × service")
+def statements_that_fill_the_log_of_the_database(scene: Scene) -> int:
+    log, long = scene.service.postgres.folder / "log", "x" * LOGGED_BYTES
+    before = log.stat().st_size
+    with log_in(scene.hostile) as session:
+        session.execute("SET debug_print_plan = on")
+        for statement in (f"SELECT '{long}'", f"SELECT '{long}'::int", f"SELECT 1 / 0 /* {long} */"):
+            with suppress(psycopg.DataError):
+                session.execute(statement.encode())
+    scene.hostile.by_scope[Scope.ANALYST].post("/v1/warehouse/query", json={"sql": f"SELECT 1 / 0 /* {long} */"})
+    grown = log.stat().st_size - before
+    require(grown < LOGGED_BYTES, f"four statements of {LOGGED_BYTES} bytes write {grown} bytes to it")
+    return 4
 
 
 @attack("tenant × service")

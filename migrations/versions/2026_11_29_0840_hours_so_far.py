@@ -3,7 +3,7 @@
 from alembic import op
 
 revision = "2026_11_29_0840"
-down_revision = "2026_11_29_0830"
+down_revision = "2026_11_29_0835"
 branch_labels = None
 depends_on = None
 step = "backfill"

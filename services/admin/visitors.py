@@ -13,10 +13,11 @@ from structlog.contextvars import bind_contextvars
 
 from services.application.access.authenticate import Scope
 from services.application.access.sign_in import SignIns, Visitor, derive_form_token, is_form_token
+from services.application.limits.rate_limits import CallKind
 from services.application.shared.submissions import SubmissionKey
 from services.bootstrap import Container
 from services.idempotent_requests import LONGEST_TOKEN, claim, derive_submission_key
-from tradewind.errors import NotPermitted, TradewindError
+from tradewind.errors import NotPermitted, TooOften, TradewindError
 
 COOKIE = "tradewind_session"
 HOME, SIGN_IN, PASSWORD = "/admin", "/admin/sign-in", "/admin/account"
@@ -156,6 +157,11 @@ async def require_session(request: Request, visit: MaybeVisit, parts: Parts) -> 
     if request.method not in SAFE_METHODS and not is_form_token(await _read_sent_token(request), visit.secret):
         raise NotPermitted("this form is not of your session; load the page again")
     bind_contextvars(tenant_id=str(visit.visitor.tenant_id))
+    try:
+        parts.rate_limits.require(visit.visitor.principal, CallKind.PAGE)
+    except TooOften:
+        parts.metrics.calls_refused.labels(CallKind.PAGE).inc()
+        raise
     if request.method not in SAFE_METHODS:
         await _claim_form(request, visit, parts)
     return visit

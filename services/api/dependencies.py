@@ -35,6 +35,9 @@ Body = Annotated[bytes, Depends(_read_body)]
 PRINCIPAL = "tradewind.principal"
 """Key in a request's scope: who sends it."""
 
+COUNTED = "tradewind.counted"
+"""Key in a request's scope, where it was counted for the rate limits."""
+
 
 async def authenticate(request: Request) -> None:
     """Authenticate a request by its head only; its body is not read.
@@ -61,13 +64,26 @@ async def require_key(
 ) -> Principal:
     principal: Principal = request.scope[PRINCIPAL]
     bind_contextvars(tenant_id=str(principal.tenant_id))
+    count_call(request, parts, principal)
+    return principal
+
+
+def count_call(request: Request, parts: Container, principal: Principal) -> None:
+    """Count a request for the rate limits, once however often this is called for it.
+
+    Raises
+    ------
+    TooOften : the key, its customer or its tenant has called too often.
+    """
+    if COUNTED in request.scope:
+        return
+    request.scope[COUNTED] = True
     kind = find_call_kind(request.scope["route"].path)
     try:
         parts.rate_limits.require(principal, kind)
     except TooOften:
         parts.metrics.calls_refused.labels(kind).inc()
         raise
-    return principal
 
 
 def _recall_principal(parts: Container, secret: str) -> Principal | None:

@@ -10,7 +10,7 @@ from fastapi.routing import APIRoute
 from starlette.datastructures import QueryParams
 from starlette.types import Receive, Scope, Send
 
-from services.api.dependencies import PRINCIPAL, authenticate
+from services.api.dependencies import PRINCIPAL, authenticate, count_call
 from services.api.problems import PROBLEM_RESPONSES
 from services.application.access.authenticate import Principal
 from services.bootstrap import Container
@@ -62,9 +62,10 @@ class OnceRoute(StrictRoute):
             if request.method != "POST" or not 0 < len(token) <= LONGEST_TOKEN:
                 return await answer(request)
             principal: Principal = request.scope[PRINCIPAL]
+            parts: Container = request.app.state.container
+            count_call(request, parts, principal)  # before the database is asked for an earlier answer
             secret = request.headers["authorization"].partition(" ")[2]
             key = derive_submission_key(secret, request.url.path, token, await request.body())
-            parts: Container = request.app.state.container
             return await answer_once(parts, principal.tenant_id, key, partial(answer, request))
 
         return handle

@@ -42,6 +42,13 @@ COUNTS_OF_TABLES = (
 )
 """Functions that count rows, reads and bytes of a table, of all tenants together. The views pg_stat_* call them."""
 
+TOTALS_OF_SERVER = (
+    "^pg_stat_get_(wal|io|slru|archiver|bgwriter_.*|checkpointer_.*|buf_.*|recovery_prefetch)$"
+    "|^pg_current_wal_(lsn|insert_lsn|flush_lsn)$|^pg_control_.*$|^pg_get_multixact_members$|^pg_lock_status$"
+    "|^(pg_current_snapshot|txid_current_snapshot)$"
+)
+"""Functions that show how much all tenants together write, how many transactions they make, and what they lock."""
+
 SESSIONS_OF_ALL = "^pg_stat_get_(activity|backend_.*|progress_info|wal_senders|subscription)$"
 """Functions that show every session: whose it is, the name of its program, how far its work is. The views
 pg_stat_activity, pg_stat_ssl, pg_stat_gssapi and pg_stat_progress_* call them.
@@ -68,6 +75,14 @@ STATISTICS_READER = "pg_read_all_stats"
 
 TEMPORARY_FILES = "4GB"
 """Disk space for temporary files of one session of an analyst, while it sorts and joins."""
+
+LOG_OF_ANALYSTS = {"log_min_messages": "fatal", "log_min_error_statement": "panic"}
+"""What sessions of analysts write to the server's log, which they may not change: that they were ended.
+Errors, with statements and values of any length, and plans (``debug_print_plan``) would fill the disk.
+"""
+
+LOG_OF_THE_SERVICE = {"log_min_messages": "warning", "log_min_error_statement": "error"}
+"""PostgreSQL's own defaults."""
 
 
 def prepare_roles(admin_url: str, *, app_password: str | None = None, patience: Patience = PATIENCE) -> None:
@@ -122,6 +137,7 @@ def _let_nobody_else_in(connection: psycopg.Connection) -> None:
         _keep_functions(connection, "^set_config$", to=(OWNER, APP, TOOLS))
         _keep_functions(connection, COUNTS_OF_TABLES, to=(OWNER, APP, STATISTICS_READER))
         _keep_functions(connection, SESSIONS_OF_ALL, to=(OWNER, APP, STATISTICS_READER))
+        _keep_functions(connection, TOTALS_OF_SERVER, to=(OWNER, APP, STATISTICS_READER))
         _keep_counts_in_pg_class(connection)
         for statement in (  # DO runs what may use up a number of transactions in each turn of a loop
             sql.SQL("GRANT USAGE ON LANGUAGE plpgsql TO {}, {}").format(owner, app),
@@ -132,6 +148,7 @@ def _let_nobody_else_in(connection: psycopg.Connection) -> None:
         ):
             connection.execute(statement)
         _bound_temporary_files(connection, database)
+        _bound_log(connection, database)
         _close_maintenance(connection)
 
 
@@ -184,6 +201,17 @@ def _bound_temporary_files(connection: psycopg.Connection, database: sql.Identif
     connection.execute(limited.format(database, sql.Literal(TEMPORARY_FILES)))
     for role in (sql.Identifier(APP), sql.SQL("CURRENT_USER")):
         connection.execute(sql.SQL("ALTER ROLE {} IN DATABASE {} SET temp_file_limit = -1").format(role, database))
+
+
+def _bound_log(connection: psycopg.Connection, database: sql.Identifier) -> None:
+    """Keep what analysts send out of the server's log; the service's own sessions write to it as by default."""
+    for setting, value in LOG_OF_ANALYSTS.items():
+        limited = sql.SQL("ALTER DATABASE {} SET {} = {}")
+        connection.execute(limited.format(database, sql.Identifier(setting), sql.Literal(value)))
+    for role in (sql.Identifier(APP), sql.SQL("CURRENT_USER")):
+        for setting, value in LOG_OF_THE_SERVICE.items():
+            usual = sql.SQL("ALTER ROLE {} IN DATABASE {} SET {} = {}")
+            connection.execute(usual.format(role, database, sql.Identifier(setting), sql.Literal(value)))
 
 
 def build_app_url(admin_url: str, *, password: str | None = None) -> str:

@@ -218,7 +218,7 @@ class UnitOfWork:
 
     @cached_property
     def page_loads(self) -> PageLoads:
-        return PageLoads(self.connection, self.tenant_id)
+        return PageLoads(self.connection, self.tenant_id, self._key_id)
 
     @cached_property
     def query_log(self) -> QueryLogs:
@@ -270,7 +270,7 @@ class UnitOfWork:
 
     @cached_property
     def compression(self) -> CompressionObservations:
-        return CompressionObservations(self.connection, self.tenant_id)
+        return CompressionObservations(self.connection, self.tenant_id, self._key_id)
 
     @cached_property
     def curves(self) -> Curves:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Annotated
 
-from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 from pydantic_core import ErrorDetails
 
 from tradewind.errors import InvalidValue
@@ -29,6 +29,15 @@ def _check_new_name(text: str) -> str:
     except InvalidValue as wrong:
         raise ValueError(wrong.reason) from None
 
+
+def _check_plain_number(value: object) -> object:
+    if isinstance(value, str) and ("_" in value or not value.isascii()):
+        raise ValueError("must be a number such as 0.05")
+    return value
+
+
+PLAIN_NUMBER = BeforeValidator(_check_plain_number)
+"""Refuses texts that only Python reads as numbers, such as 1_000, or digits of other scripts."""
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=MAX_NAME_LENGTH, pattern=NO_CONTROLS)]
 ProfileName = Annotated[

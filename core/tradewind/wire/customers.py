@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from tradewind.sla.price_rules import MOST_RULES
 from tradewind.sla.pricing import DECIMALS, HIGHEST_ADJUSTMENT, HIGHEST_PRICE, LOWEST_ADJUSTMENT
-from tradewind.wire.base import MAX_NAME_LENGTH, Instant, NewName, Open, Strict, Text
+from tradewind.wire.base import MAX_NAME_LENGTH, PLAIN_NUMBER, Instant, NewName, Open, Strict, Text
 from tradewind.wire.billing import BilledUsage, MonthText, StatementAdjustment, StatementDue, UnbilledUsage
 from tradewind.wire.inventory import RateFactor
 from tradewind.wire.price_rules import WirePriceRule
@@ -22,9 +22,11 @@ LONGEST_EMAIL = 254
 ContactName = Annotated[str, Field(max_length=MAX_NAME_LENGTH)]
 Contact = Annotated[str, Field(max_length=LONGEST_EMAIL)]
 Address = Annotated[str, Field(max_length=800, description="Lines of text, eight at most.")]
-Limit = Annotated[Decimal, Field(gt=0, le=HIGHEST_PRICE, decimal_places=DECIMALS, allow_inf_nan=False)]
+Limit = Annotated[Decimal, Field(gt=0, le=HIGHEST_PRICE, decimal_places=DECIMALS, allow_inf_nan=False), PLAIN_NUMBER]
 Adjustment = Annotated[
-    Decimal, Field(ge=LOWEST_ADJUSTMENT, le=HIGHEST_ADJUSTMENT, decimal_places=DECIMALS, allow_inf_nan=False)
+    Decimal,
+    Field(ge=LOWEST_ADJUSTMENT, le=HIGHEST_ADJUSTMENT, decimal_places=DECIMALS, allow_inf_nan=False),
+    PLAIN_NUMBER,
 ]
 KeyIds = Annotated[tuple[UUID, ...], Field(max_length=MOST_KEYS)]
 

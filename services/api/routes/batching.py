@@ -21,7 +21,7 @@ async def advise(batching_request: BatchingRequest, parts: Parts, principal: Age
     """Advise bursts in which queued jobs share a radio's tail, without missing a deadline that can be met."""
     radio = await run_in_threadpool(_find_radio, batching_request, parts, principal)
     jobs, terms = batching_request.to_jobs(), batching_request.to_terms(radio)
-    async with parts.planning_slots.hold(principal.tenant_id):
+    async with parts.planning_slots.hold(principal.tenant_id, principal.key_id):
         plan = await parts.computing.compute(plan_batches, jobs, terms)
     return BatchingAdvice.from_domain(plan, radio)
 

@@ -73,10 +73,10 @@ async def complete(
 
     What is acknowledged is durable. Sending the same completion twice stores nothing twice; the first stored record
     decides how the transfer went. 409 for a transfer that another key started, unless this one replaces it: a new key
-    of the same name, or one that is no customer's, after that key was revoked.
+    of the same name and customer, or one that is no customer's, after that key was revoked.
     """
     key = TransferKey(principal.tenant_id, transfer_id)
-    async with parts.completion_slots.hold(principal.tenant_id):
+    async with parts.completion_slots.hold(principal.tenant_id, principal.key_id):
         owner = await parts.quotes.find_key(key) or find_starting_key(await find_first_heartbeat(key, parts.sessions))
         receipt = await run_in_threadpool(_complete, transfer_id, completion, parts, principal, owner)
     await parts.tuner.end(key)

@@ -48,7 +48,7 @@ async def analyse(  # noqa: PLR0917 -- FastAPI passes all of them by name
     advice uses it.
     """
     path = Path(rtt_s=rtt_s, bandwidth_bps=bandwidth_bps)
-    async with parts.analysis_slots.hold(principal.tenant_id):
+    async with parts.analysis_slots.hold(principal.tenant_id, principal.key_id):
         sha256, analysis = await parts.computing.compute(analyse_content, body, path, proxy)
     return await run_in_threadpool(_keep, sha256, analysis, parts, principal)
 

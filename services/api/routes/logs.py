@@ -54,7 +54,7 @@ async def upload_logs(
     The body is first written aside, so that a slow or broken connection holds no transaction and leaves nothing behind.
     """
     encoding = _parse_encoding(content_encoding)
-    with parts.spools.open_spool() as spool:
+    with parts.spools.open_spool(principal.tenant_id, principal.key_id) as spool:
         try:
             await spool.receive(request.stream())
         except ClientDisconnect:
@@ -66,7 +66,7 @@ async def upload_logs(
             encoding=encoding,
             limits=parts.body_limits,
         )
-        async with parts.upload_slots.hold(principal.tenant_id):
+        async with parts.upload_slots.hold(principal.tenant_id, principal.key_id):
             receipt = await run_in_threadpool(_store, spool.file, upload, parts)
     return _answer(receipt)
 

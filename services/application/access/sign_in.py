@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from services.application.access.authenticate import Scope, hash_secret
+from services.application.access.authenticate import Principal, Scope, hash_secret
 from services.application.access.passwords import Attempt, Passwords
 from services.application.access.sign_in_networks import (
     FAILURES_BEFORE_LOCK,
@@ -53,6 +53,11 @@ class Visitor:
     @property
     def actor(self) -> Actor:
         return Actor(ActorKind.USER, self.user.id)
+
+    @property
+    def principal(self) -> Principal:
+        """The user in place of a key, for limits of calls."""
+        return Principal(self.tenant_id, self.user.id, self.user.roles)
 
     def may(self, *scopes: Scope) -> bool:
         return not self.user.roles.isdisjoint(scopes)

@@ -27,7 +27,9 @@ MAX_TENANTS = 1000
 """Histories in memory at once."""
 
 MAX_OF_A_TENANT = 5000
-"""Newest observations stored of all keys together; bounded because a machine's name is any text."""
+"""Observations stored of all cases together; bounded because a machine's name is any text. API keys share the room
+equally, so that none drives out what the agents of another have seen.
+"""
 
 MAX_OF_A_KEY = 40
 """Newest observations stored of a setting, kind, size and machine: twice what an estimate uses."""
@@ -46,7 +48,8 @@ class CompressionHistory(Protocol):
     def add(self, seen: Sequence[SeenObservation]) -> int:
         """Store the observations that are not stored yet; return how many were new.
 
-        Older ones beyond ``MAX_OF_A_KEY`` of a key and ``MAX_OF_A_TENANT`` in all are removed.
+        Older ones beyond ``MAX_OF_A_KEY`` of a case are removed, and beyond ``MAX_OF_A_TENANT`` those of the API keys
+        that have most.
         """
 
     def list_all(self) -> Sequence[CodecObservation]:

@@ -80,7 +80,10 @@ class PageLoadRepository(Protocol):
         """Store a page and return its id; a page of the same content is replaced under its id."""
 
     def keep_newest(self, number: int, *, objects: int) -> None:
-        """Remove all but the newest ``number`` pages, and of these all beyond ``objects`` objects in total."""
+        """Remove all but ``number`` pages, and of these all beyond ``objects`` objects in total.
+
+        The oldest pages of the API keys that sent most go first.
+        """
 
 
 def analyse_content(content: bytes, path: Path, proxy: str | None = None) -> tuple[bytes, ConnectionAnalysis]:
@@ -101,7 +104,7 @@ def store_analysis(
 ) -> ConnectionAnalysis:
     """Store each page once, however often its log comes; return the analysis with the ids of the pages.
 
-    The newest `MAX_PAGES` pages of a tenant stay, up to `MAX_OBJECTS` objects in total.
+    `MAX_PAGES` pages of a tenant stay, up to `MAX_OBJECTS` objects in total: the newest of each API key.
     """
     at = clock.now()
     pages = []

@@ -16,6 +16,9 @@ from tradewind.wire.devices import NewDeviceProfile
 MAX_PROFILES = 500
 """Of a tenant."""
 
+MAX_OF_CUSTOMER = 100
+"""Of a customer's key: it must not use up what the tenant and its other customers may store."""
+
 
 @dataclass(frozen=True, slots=True)
 class StoredProfile:
@@ -101,14 +104,14 @@ def put_device(
     Raises
     ------
     InvalidValue, NotFound : the profile is impossible, or names an unknown radio.
-    Conflict : the tenant has too many profiles, or one of this name is another customer's.
+    Conflict : the tenant or the customer has too many profiles, or one of this name is another customer's.
     """
     profile = content.to_profile(name, shipped.radios)
     before = uow.device_profiles.find(name)
     if before is not None and not before.is_changed_by(keys):
         raise Conflict(f"the name {name!r} is taken by a profile of another key; choose another one")
-    if before is None and len(uow.device_profiles.list_all()) >= MAX_PROFILES:
-        raise Conflict(f"{MAX_PROFILES} profiles are stored already; remove some")
+    if before is None:
+        _require_room(uow.device_profiles.list_all(), keys)
     now = clock.now()
     uow.device_profiles.put(name, content, now, owner=key_id)
     uow.audit.note(
@@ -120,6 +123,13 @@ def put_device(
     )
     uow.commit()
     return KnownDevice(profile, now)
+
+
+def _require_room(stored: Sequence[StoredProfile], keys: Collection[UUID] | None) -> None:
+    if len(stored) >= MAX_PROFILES:
+        raise Conflict(f"{MAX_PROFILES} profiles are stored already; remove some")
+    if keys is not None and sum(each.owner in keys for each in stored) >= MAX_OF_CUSTOMER:
+        raise Conflict(f"{MAX_OF_CUSTOMER} profiles of this key are stored already; remove some")
 
 
 def remove_device(name: str, *, uow: UnitOfWork, keys: Collection[UUID] | None = None) -> None:

@@ -11,8 +11,8 @@ from io import StringIO
 from uuid import UUID
 
 from services.application.billing.price_books import PriceBook
-from services.application.billing.usage import FORMULA
 from services.application.models.sla_tiers import LinkTier, format_path
+from services.application.shared.formulas import mark_formula
 from services.application.shared.unit_of_work import UnitOfWork
 from tradewind.errors import InvalidValue
 from tradewind.sla.pricing import HIGHEST_SHARES, PriceModel
@@ -49,7 +49,7 @@ def write_prices(book: PriceBook, uow: UnitOfWork) -> str:
         price = book.prices.get(tier.tier.id)
         priced_by = "" if price is None else "rule" if tier.tier.id in by_rule else "tier"
         link = (paths[tier.link_id], " ".join(labels.get(tier.link_id, ())))
-        writer.writerow([*map(_defuse, _describe_tier(tier, *link)), *_format_parts(price), priced_by])
+        writer.writerow([*map(mark_formula, _describe_tier(tier, *link)), *_format_parts(price), priced_by])
     return lines.getvalue()
 
 
@@ -57,11 +57,6 @@ def _describe_tier(tier: LinkTier, path: str, labels: str) -> Sequence[str]:
     partition = tier.partition
     names = (str(tier.tier.id), path, labels, tier.cluster, tier.name)
     return (*names, partition.kind.value, f"{partition.confidence:g}", partition.energy_basis.value)
-
-
-def _defuse(text: str) -> str:
-    """Mark a text that a spreadsheet would take for a formula."""
-    return f"'{text}" if text.startswith(FORMULA) else text
 
 
 def _format_parts(price: PriceModel | None) -> Sequence[str]:

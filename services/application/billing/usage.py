@@ -14,6 +14,7 @@ from uuid import UUID
 
 from services.application.billing.currencies import count_minor_digits
 from services.application.billing.issuer import Issuer
+from services.application.shared.formulas import mark_formula
 from services.application.shared.unit_of_work import UnitOfWork
 from tradewind.errors import InvalidValue
 from tradewind.sla.pricing import round_payable
@@ -175,9 +176,6 @@ COLUMNS = UsageTransfer.__slots__
 ISSUER_COLUMNS = ("provider", "provider_address")
 LINES_AT_ONCE = 1_000
 
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""Characters that start a formula in a spreadsheet."""
-
 
 def format_usage_file_name(month: Month, number: str | None = None, issued_number: int | None = None) -> str:
     """Return the name of the file with the transfers of a month, or of a statement.
@@ -242,7 +240,7 @@ def _format_cell(value: object) -> str:
         case Decimal() | float():
             return f"{value:f}" if isinstance(value, Decimal) else f"{value:.12g}"
         case str():
-            return f"'{value}" if value.startswith(FORMULA) else value
+            return mark_formula(value)
     return str(value)
 
 

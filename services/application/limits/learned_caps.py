@@ -26,12 +26,13 @@ MAX_CLOCK_LEAD = timedelta(minutes=5)
 class LearnedCap:
     """The streams that the server of an endpoint permitted the agents of one key, when it refused more.
 
-    ``key_name`` : keys of one name belong to one customer.
+    ``customer`` : of the key: the ID of its customer, or its name, since keys without a customer that have one name
+    replace each other.
     """
 
     endpoint: str
     key_id: UUID
-    key_name: str
+    customer: UUID | str
     streams: int
     refused_at: datetime
 
@@ -39,8 +40,8 @@ class LearnedCap:
 class LearnedCaps:
     """All learned caps of a tenant.
 
-    A key's own report binds its own transfers. It binds those of other keys once a key of another name has reported as
-    little, so that no customer slows down another.
+    A key's own report binds its own transfers. It binds those of other keys once another customer's key has reported
+    as little, so that no customer slows down another.
     """
 
     def __init__(self, caps: Iterable[LearnedCap] = ()) -> None:
@@ -65,7 +66,7 @@ class LearnedCaps:
     def _list_binding(self, endpoint: str, key_id: UUID | None) -> Sequence[LearnedCap]:
         """Return what binds a key: its own report, and the lowest one that another customer's confirms."""
         caps = sorted(self._by_endpoint.get(endpoint, ()), key=lambda cap: cap.streams)
-        confirmed = [cap for cap in caps if cap.key_name != caps[0].key_name]
+        confirmed = [cap for cap in caps if cap.customer != caps[0].customer]
         return [*confirmed[:1], *(cap for cap in caps if cap.key_id == key_id)]
 
 

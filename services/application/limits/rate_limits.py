@@ -1,4 +1,4 @@
-"""Rate limits of keys, customers and tenants: a token bucket for each, by kind of call, that fills at a steady rate.
+"""Rate limits of keys, users, customers and tenants: a token bucket for each, by kind of call, that fills steadily.
 
 A process has its buckets in memory, so that checking a call costs a look-up and no round trip. Each second it reports
 to a store, which all processes share, the calls taken, and takes over the level left by all processes. A level may be
@@ -33,6 +33,7 @@ class CallKind(StrEnum):
     HEARTBEAT = "heartbeat"
     UPLOAD = "upload"
     QUERY = "query"
+    PAGE = "page"
     OTHER = "other"
 
 
@@ -42,6 +43,7 @@ USUAL_CALLS_PER_S: Mapping[CallKind, float] = MappingProxyType(
         CallKind.HEARTBEAT: 600.0,
         CallKind.UPLOAD: 200.0,
         CallKind.QUERY: 10.0,
+        CallKind.PAGE: 100.0,
         CallKind.OTHER: 100.0,
     }
 )
@@ -156,6 +158,11 @@ _HOLDERS: Mapping[LimitKind, str] = MappingProxyType(
 )
 
 
+_HOLDERS_OF_PAGES: Mapping[LimitKind, str] = MappingProxyType(
+    {**_HOLDERS, "key": "one user", "tenant": "all users of this tenant together"}
+)
+
+
 class _Bucket:
     """The bucket of one key, customer or tenant and one kind, in this process."""
 
@@ -244,7 +251,7 @@ class RateLimits:
         self._refused[principal.tenant_id, principal.key_id, kind, limit] += 1
         raise TooOften(
             kind,
-            whose=_HOLDERS[limit],
+            whose=(_HOLDERS_OF_PAGES if kind is CallKind.PAGE else _HOLDERS)[limit],
             calls=int(empty.burst),
             window_s=math.ceil(empty.burst / empty.per_s),
             retry_after_s=math.ceil(empty.empty_for_s),

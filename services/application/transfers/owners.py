@@ -2,7 +2,7 @@
 
 A priced recommendation, or else the first heartbeat or completion, starts a transfer. Once an operator has revoked the
 owner's key, two kinds of keys act in its place: a new key of the same name, which is how a customer's key is replaced,
-and keys that are no customer's. Every other key of the tenant is still refused.
+unless it belongs to another customer, and keys that are no customer's. Every other key of the tenant is still refused.
 """
 
 import asyncio
@@ -122,5 +122,5 @@ def make_foreign_transfer_error(transfer_id: UUID) -> Conflict:
     """Return the error of a call on a transfer of another key."""
     return Conflict(
         f"transfer {transfer_id} was started with another key; use that key. Once it is revoked, a new key of the"
-        " same name may be used"
+        " same name and customer may be used"
     )

@@ -9,6 +9,7 @@ from sqlalchemy.dialects.postgresql import insert
 
 from services.application.limits.caps import Limit, LimitScope
 from services.application.limits.learned_caps import MAX_AGE, MOST_LEARNED_OF_KEY, LearnedCap
+from services.persistence.repositories.billing.customers import NEWEST_HOLDERS
 from services.persistence.repositories.endpoints import Endpoints
 from services.persistence.tables import api_keys, endpoints, learned_limits, limits
 from tradewind.errors import InvalidValue
@@ -68,16 +69,17 @@ class LimitsOfTenant:
     def list_learned(self) -> Sequence[LearnedCap]:
         """Return the caps that agents have learned within their lifetime."""
         rows = self._connection.execute(
-            select(learned_limits, endpoints.c.name, api_keys.c.name.label("key_name"))
+            select(learned_limits, endpoints.c.name, api_keys.c.name.label("key_name"), NEWEST_HOLDERS.c.customer_id)
             .join(endpoints, endpoints.c.id == learned_limits.c.endpoint_id)
             .join(api_keys, api_keys.c.id == learned_limits.c.key_id)
+            .outerjoin(NEWEST_HOLDERS, NEWEST_HOLDERS.c.key_id == learned_limits.c.key_id)
             .where(learned_limits.c.refused_at > func.now() - MAX_AGE)
         )
         return [
             LearnedCap(
                 endpoint=row.name,
                 key_id=row.key_id,
-                key_name=row.key_name,
+                customer=row.customer_id or row.key_name,
                 streams=row.streams,
                 refused_at=row.refused_at,
             )

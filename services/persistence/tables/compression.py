@@ -29,6 +29,7 @@ compression_observations = Table(
     build_quantity("probe_ratio", nullable=False),
     build_quantity("probe_compress_bps", nullable=False),
     build_quantity("probe_decompress_bps", nullable=False),
+    Column("key_id", Uuid),
     Index(
         "compression_observations_key_idx", "tenant_id", "codec", "level", "kind", "size_bin", "cpu_class", "seen_at"
     ),

@@ -1,6 +1,6 @@
 """Loads of web pages, and the connections that they came over."""
 
-from sqlalchemy import BigInteger, Boolean, Column, Index, Integer, LargeBinary, Table, UniqueConstraint
+from sqlalchemy import BigInteger, Boolean, Column, Index, Integer, LargeBinary, Table, UniqueConstraint, Uuid
 from sqlalchemy.dialects.postgresql import JSONB
 
 from services.persistence.tables.metadata import (
@@ -47,6 +47,7 @@ page_loads = Table(
     Column("left_out", JSONB, nullable=False),
     Column("lengths", JSONB, nullable=False),
     Column("advice", JSONB, nullable=False),
+    Column("key_id", Uuid),
     UniqueConstraint("tenant_id", "content_sha256", "ordinal"),
     Index(None, "tenant_id", "id"),
 )

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from psycopg import sql
 
+from services.application.shared.formulas import FORMULA_STARTS, MARK
 from services.persistence.warehouse.row_sizes import TEXTS, Column, make_names_unique
 
 WRITTEN_AS_THEY_ARE = TEXTS | {18, 19, 705, 1790}
@@ -15,17 +16,15 @@ WRITTEN_AS_THEY_ARE = TEXTS | {18, 19, 705, 1790}
 Others begin with a digit, a sign before digits, a bracket, a quote or a letter.
 """
 
-FORMULA = "^[=+@\t\r\n＝＋－＠-]"
+FORMULA = f"^[{''.join(start for start in FORMULA_STARTS if start != '-')}-]"
 NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
-MARKED = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
-MARK = "'"
 
 
 def mark_formulas(columns: Sequence[Column]) -> str:
     """Return the columns for a SELECT: texts that begin like a formula, and are no number, get a quote in front."""
     named = make_names_unique(
         [
-            Column(f"{MARK}{column.name}" if column.name.startswith(MARKED) else column.name, column.type)
+            Column(f"{MARK}{column.name}" if column.name.startswith(FORMULA_STARTS) else column.name, column.type)
             for column in columns
         ]
     )

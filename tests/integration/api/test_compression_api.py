@@ -156,6 +156,22 @@ def test_no_number_of_machines_makes_a_history_grow_without_end(
     assert found == (6,)
 
 
+def test_observations_of_one_key_do_not_drive_out_those_of_another(
+    agent: httpx.Client, api: str, tenant: Tenant, admin_database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("services.persistence.repositories.advice.compression.MAX_OF_A_TENANT", 6)
+    mine = [seen("zstd", 3, 5.0, 1e8, cpu_class=f"x86_64/own-{number}/2") for number in range(2)]
+    add(agent, *mine)
+    with tenant.client(api, Scope.AGENT) as rival:
+        for turn in range(3):
+            add(rival, *(seen("gzip", 1, 1.0, 1e6, cpu_class=f"x86_64/{turn}-{number}/2") for number in range(10)))
+    with psycopg.connect(admin_database_url) as admin:
+        found = admin.execute("SELECT id FROM compression_observations WHERE tenant_id = %s", (tenant.id,)).fetchall()
+    stored = {str(row[0]) for row in found}
+    assert len(stored) == 6
+    assert {each["id"] for each in mine} <= stored
+
+
 def test_file_classes_are_compared_with_the_throughput_of_the_same_recommendation(agent: httpx.Client) -> None:
     sort = {name: value for name, value in ASKED.items() if name != "bandwidth_bps"}
     path = {"bandwidth_bps": 1e9, "rtt_s": 0.2}

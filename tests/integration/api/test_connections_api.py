@@ -99,6 +99,18 @@ def test_newest_pages_are_retained(parts, api, database_url):
         assert [str(each.id) for each in uow.page_loads.list_page(limit=9)] == ids[2:], "however many the newest has"
 
 
+def test_pages_of_one_key_do_not_drive_out_those_of_another(parts, api, database_url):
+    tenant = new_tenant(parts, database_url)
+    with tenant.client(api, Scope.AGENT) as client, tenant.client(api, Scope.AGENT) as rival:
+        ids = [
+            sender.post(ANALYSE, json=har(entry(), load_ms=load_ms)).json()["pages"][0]["id"]
+            for sender, load_ms in ((client, 1), (rival, 2), (rival, 3), (rival, 4))
+        ]
+    with parts.store.unit_of_work(tenant.id) as uow:
+        uow.page_loads.keep_newest(2, objects=9)
+        assert [str(each.id) for each in uow.page_loads.list_page(limit=9)] == [ids[3], ids[0]]
+
+
 def test_page_that_is_uploaded_again_becomes_the_newest(parts, api, database_url):
     tenant = new_tenant(parts, database_url)
     with tenant.client(api, Scope.AGENT) as client:

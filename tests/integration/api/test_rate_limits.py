@@ -13,6 +13,7 @@ from services.application.access.authenticate import Principal, Scope
 from services.application.limits.rate_limits import CallKind, CallLimits, RateLimits
 from services.bootstrap import Container, Options, build_container
 from services.queue.shared_rates import RedisLevels
+from tests.integration.admin.visitors import person, signed_in
 from tests.stack import Tenant, serving
 from tradewind.units import MIB
 from tradewind.wire.inventory import NewEndpoint
@@ -68,6 +69,22 @@ def test_a_call_too_many_is_refused_with_the_time_to_wait(
     assert second.headers["ratelimit-policy"] == f'"{kind}";q=1;w=3600'
     assert second.headers["ratelimit"] == f'"{kind}";r=0;t={second.headers["retry-after"]}'
     assert kind in second.json()["detail"]
+
+
+def test_repeated_requests_count_too(strict: str, tenant: Tenant) -> None:
+    """Each has the database look for its earlier answer, also where its key may not make the call."""
+    named = {"Idempotency-Key": str(uuid4())}
+    with tenant.client(strict) as provider, tenant.client(strict, Scope.AGENT) as agent:
+        for client, first in ((provider, 201), (agent, 403)):
+            answers = [client.post("/v1/endpoints", json={"name": "one"}, headers=named) for _ in range(2)]
+            assert [each.status_code for each in answers] == [first, 429]
+
+
+def test_pages_of_a_user_count(strict: str, limited: Container, tenant: Tenant) -> None:
+    with signed_in(strict, person(limited, tenant)) as one, signed_in(strict, person(limited, tenant)) as other:
+        answers = [visitor.get("/admin/account") for visitor in (one, one, other)]
+    assert [each.status_code for each in answers] == [200, 429, 200]
+    assert "one user may make 1 page calls" in answers[1].text.lower()
 
 
 def test_refused_calls_are_counted(strict: str, limited: Container, tenant: Tenant) -> None:

@@ -108,6 +108,30 @@ def test_request_with_an_idempotency_key_is_done_once(client: httpx.Client) -> N
     assert client.post("/v1/price-books", json=asked).status_code == 409, "without the key it is another of the name"
 
 
+def test_answers_that_are_stored_of_a_tenant_are_bounded(
+    client: httpx.Client, tenant: Tenant, admin_database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("services.persistence.repositories.access.submissions.MOST_OF_TENANT", 3)
+    for number in range(5):
+        headers = {"Idempotency-Key": str(number)}
+        client.post("/v1/endpoints", json={"name": f"end {number}"}, headers=headers).raise_for_status()
+    with psycopg.connect(admin_database_url) as admin:
+        count = "SELECT count(*) FROM submissions WHERE tenant_id = %s"
+        assert admin.execute(count, [tenant.id]).fetchone() == (3,)
+    assert client.post("/v1/endpoints", json={"name": "end 4"}, headers={"Idempotency-Key": "4"}).status_code == 201
+
+
+def test_a_long_answer_is_not_stored_and_its_request_not_done_twice(
+    client: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("services.idempotent_requests.LONGEST_ANSWER_BYTES", 10)
+    monkeypatch.setattr("services.idempotent_requests.PATIENCE_S", 0.0)
+    headers = {"Idempotency-Key": str(uuid4())}
+    answers = [client.post("/v1/endpoints", json={"name": "once"}, headers=headers) for _ in range(2)]
+    assert [each.status_code for each in answers] == [201, 409]
+    assert "look whether it was done" in answers[1].json()["detail"]
+
+
 def test_new_key_has_one_secret_however_often_it_is_requested(
     client: httpx.Client, parts: Container, tenant: Tenant
 ) -> None:

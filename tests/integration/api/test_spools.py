@@ -21,8 +21,8 @@ LARGE = ndjson([record(0)]) + b" " * (8 * HELD_IN_MEMORY_BYTES)
 
 @pytest.fixture
 def room() -> Spools:
-    """For one large body."""
-    return Spools(most_bytes=9 * HELD_IN_MEMORY_BYTES)
+    """For one large body of a key."""
+    return Spools(most_bytes=18 * HELD_IN_MEMORY_BYTES)
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def test_uploads_for_which_there_is_no_room_now_come_again(agent: httpx.Client, 
 
     first = threading.Thread(target=lambda: answers.append(agent.post("/v1/logs", content=slowly())))
     first.start()
-    eventually(lambda: room.free_bytes < 3 * HELD_IN_MEMORY_BYTES)
+    eventually(lambda: room.free_bytes < 12 * HELD_IN_MEMORY_BYTES)
     refused = agent.post("/v1/logs", content=LARGE)
     assert (refused.status_code, refused.json()["detail"]) == (
         503,

@@ -1,6 +1,6 @@
 """Caps that agents learn from servers: whom they bind, who sees them, and how they end."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -90,3 +90,23 @@ def test_a_set_cap_and_a_learned_one_both_apply(provider: httpx.Client, client: 
     assert count_streams(client) <= 2
     link = {"scope": "link", "source": SOURCE, "destination": DESTINATION}
     provider.put("/v1/limits", json=link).raise_for_status()
+
+
+def test_two_keys_of_one_customer_do_not_bind_others(provider: httpx.Client, client: httpx.Client, api: str) -> None:
+    """Whatever the keys of a customer are called."""
+    names = {"name": "first of its keys"}, {"name": "second of its keys"}
+    keys = [provider.post("/v1/keys", json=each | {"scopes": ["agent"]}).raise_for_status().json() for each in names]
+    free = count_streams(client)
+    report_with(keys, api)
+    assert count_streams(client) <= 1, "two customers confirm it"
+    sent = {"name": "Greedy", "key_ids": [each["id"] for each in keys]}
+    provider.post("/v1/customers", json=sent).raise_for_status()
+    report_with(keys, api)
+    assert count_streams(client) == free
+
+
+def report_with(keys: Sequence[dict[str, Any]], api: str) -> None:
+    for key in keys:
+        headers = {"Authorization": f"Bearer {key['secret']}"}
+        with httpx.Client(base_url=api, headers=headers, timeout=60) as agent:
+            report(agent, 1).raise_for_status()

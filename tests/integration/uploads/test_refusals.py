@@ -162,6 +162,26 @@ def test_parts_that_expired_make_room_while_the_server_runs(root: Path):
         assert send_part(wire, (0, 0), target="/g", content=bytes(90_000)).status == 202
 
 
+def test_folders_that_uploads_make_count_until_they_are_removed(root: Path):
+    """Files in them may be deleted again: what stays takes a block each."""
+    limits = ServerLimits(quota_bytes=100_000)
+    with serving(root, writable=True, limits=limits) as server, Wire(server.port) as wire:
+        made = [wire.ask("PUT", f"/{number}/a/b/c/d/f", b"").status for number in range(12)]
+        assert [wire.ask("DELETE", f"/{number}/a/b/c/d/f").status for number in range(4)] == [204] * 4
+    assert (made[0], made[-1]) == (201, 507)
+    folders = sum(path.is_dir() for path in root.rglob("*"))
+    assert 4096 * folders <= 100_000 + 64 * 1024
+    with serving(root, writable=True, limits=limits) as server, Wire(server.port) as wire:
+        assert wire.ask("PUT", "/more/a/b/c/d/e/g", b"").status == 507, "after a restart, too"
+
+
+def test_an_upload_makes_no_endless_path_of_folders(server: Server, root: Path):
+    with Wire(server.port) as wire:
+        assert wire.ask("PUT", f"/{'a/' * 1000}f", b"x").status == 414
+        assert wire.ask("PUT", f"/{'a/' * 50}f", b"x").status == 201
+    assert sum(path.is_dir() for path in root.rglob("*")) <= 60
+
+
 def test_more_than_the_file_system_holds_is_507_before_a_byte_is_sent(server: Server, root: Path):
     status = os.statvfs(root)
     too_much = status.f_blocks * status.f_frsize + 1

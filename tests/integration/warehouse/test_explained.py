@@ -36,11 +36,12 @@ def test_texts_that_a_spreadsheet_would_take_for_formulas_are_marked_in_csv(anal
     statement = """SELECT * FROM (VALUES
         (1, '=HYPERLINK("http://elsewhere")', '{"a": -1}'::jsonb, -5, -0.5),
         (2, '@SUM(1)', '-1', -6, 1), (3, '-2+3', '[]', 7, 2), (4, '-2.5e3', 'null', 8, 3), (5, E'\\t=1', '1', 9, 4),
-        (6, 'a=b', '1', 9, 5), (7, NULL, NULL, NULL, NULL), (8, '+1 and more', '1', 9, 6)
+        (6, 'a=b', '1', 9, 5), (7, NULL, NULL, NULL, NULL), (8, '+1 and more', '1', 9, 6), (9, '＝1', '1', 9, 7)
     ) AS made ("number", "=text", document, whole, exact) ORDER BY 1"""
     header, *lines = csv.reader(io.StringIO(ask(analyst, statement, format="csv").text))
     assert header == ["number", "'=text", "document", "whole", "exact"]
-    texts = ['\'=HYPERLINK("http://elsewhere")', "'@SUM(1)", "'-2+3", "-2.5e3", "'\t=1", "a=b", "", "'+1 and more"]
+    texts = ['\'=HYPERLINK("http://elsewhere")', "'@SUM(1)", "'-2+3", "-2.5e3", "'\t=1", "a=b", ""]
+    texts += ["'+1 and more", "'＝1"]
     assert [line[1] for line in lines] == texts
     assert [line[3:] for line in lines[:2]] == [["-5", "-0.5"], ["-6", "1"]]
     assert lines[1][2] == "-1"

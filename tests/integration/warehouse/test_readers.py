@@ -314,11 +314,19 @@ COUNTS = (
     "SELECT tup_inserted FROM pg_stat_database",
     "SELECT pg_total_relation_size(oid) FROM pg_class",
     "SELECT pg_database_size(current_database())",
+    "SELECT wal_bytes FROM pg_stat_wal",
+    "SELECT writes FROM pg_stat_io",
+    "SELECT buffers_alloc FROM pg_stat_bgwriter",
+    "SELECT num_timed FROM pg_stat_checkpointer",
+    "SELECT pg_current_wal_insert_lsn()",
+    "SELECT next_xid FROM pg_control_checkpoint()",
+    "SELECT pg_current_snapshot()",
+    "SELECT relation FROM pg_locks",
 )
 
 
 @pytest.mark.parametrize("query", COUNTS)
-def test_the_catalog_counts_no_rows_for_a_reader(dsn: str, admin_database_url: str, query: str) -> None:
+def test_the_catalog_counts_nothing_of_others_for_a_reader(dsn: str, admin_database_url: str, query: str) -> None:
     with psycopg.connect(dsn) as session, pytest.raises(psycopg.errors.InsufficientPrivilege):
         session.execute(query)  # type: ignore[call-overload]
     for monitor in ("tradewind_app", "pg_monitor"):

@@ -38,9 +38,9 @@ def test_no_transaction_waits_for_a_plan():
     store, seen = OneTransaction(), []
 
     class Watched(Slots):
-        def hold(self, group=None):
+        def hold(self, group=None, member=None):
             seen.append((store.is_open, group))
-            return super().hold(group)
+            return super().hold(group, member)
 
     advice = asyncio.run(advised(store, Watched("queues of jobs")))
     assert (len(advice.bursts), seen) == (1, [(False, PROVIDER.tenant_id)])

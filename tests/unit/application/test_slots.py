@@ -99,3 +99,31 @@ def test_waiting_too_long_behind_the_own_group_holds_no_slot():
                 pass
 
     asyncio.run(story())
+
+
+def test_one_member_of_a_group_leaves_a_slot_to_the_others():
+    async def story():
+        slots = Slots("uploads", at_once=4, of_group=3, of_member=2, patience_s=0.05)
+        async with slots.hold("tenant", "greedy"), slots.hold("tenant", "greedy"):
+            with pytest.raises(Unavailable):
+                async with slots.hold("tenant", "greedy"):
+                    pass
+            async with slots.hold("tenant", "other"), slots.hold("another tenant", "greedy"):
+                pass
+
+    asyncio.run(story())
+
+
+def test_pieces_of_one_member_wait_behind_the_first_of_another():
+    async def story():
+        slots, done = Slots("logs", at_once=1), []
+
+        async def work(member):
+            async with slots.hold("tenant", member):
+                await asyncio.sleep(0)
+                done.append(member)
+
+        await asyncio.gather(*(work("many") for _ in range(5)), work("one"))
+        return done
+
+    assert asyncio.run(story()) == ["many", "one", "many", "many", "many", "many"]

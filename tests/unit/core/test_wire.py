@@ -1,6 +1,7 @@
 import json
 import math
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Annotated
 from uuid import UUID, uuid4
 
@@ -16,7 +17,9 @@ from tradewind.parameters import Parameters
 from tradewind.path import Path
 from tradewind.transfer import Direction, Mover, ResourceUsage, Status, TransferOutcome, TransferRecord
 from tradewind.wire.base import describe_validation_error
+from tradewind.wire.customers import SpendingLimit
 from tradewind.wire.heartbeats import Heartbeat
+from tradewind.wire.pricing import WirePriceModel
 from tradewind.wire.recommendations import RecommendRequest, WireTable, serialize_table
 from tradewind.wire.records import WireRecord, parse_row
 from tradewind.wire.warehouse import CUT_METADATA, ROW_LIMIT_HEADER, TIME_LIMIT_HEADER
@@ -239,3 +242,12 @@ def test_list_that_is_too_short_is_described_without_words_of_python():
 def test_names_of_warehouse_headers_and_metadata_are_fixed():
     assert (ROW_LIMIT_HEADER, TIME_LIMIT_HEADER) == ("Tradewind-Row-Limit", "Tradewind-Time-Limit-S")
     assert CUT_METADATA == b"tradewind.cut"
+
+
+@pytest.mark.parametrize("text", ["1_000", "\u0967", "\uff11", "1\u00a0"])
+def test_amounts_have_plain_digits_without_underscores(text: str) -> None:
+    with pytest.raises(ValidationError, match="must be a number such as"):
+        WirePriceModel.model_validate({"base": text})
+    with pytest.raises(ValidationError, match="must be a number such as"):
+        SpendingLimit.model_validate({"amount": text, "currency": "EUR"})
+    assert WirePriceModel.model_validate({"base": "0.05"}).base == Decimal("0.05")

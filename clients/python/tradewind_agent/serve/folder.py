@@ -8,7 +8,7 @@ fails instead of escaping.
 import errno
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from http import HTTPStatus
 from pathlib import Path
@@ -17,6 +17,8 @@ from urllib.parse import quote_from_bytes, unquote_to_bytes
 from tradewind_agent.serve.messages import RequestRefused
 
 PART_PREFIX = ".tradewind-part-"
+MAX_DEPTH = 200
+"""Folders of a path that an upload makes. A path may name two thousand, and each is forced to the disk."""
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # O_NONBLOCK: opening a FIFO must not hang the server.
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
@@ -116,23 +118,39 @@ class ServedFolder:
             raise make_refusal(error) from error
 
     @contextmanager
-    def open_folder(self, segments: Sequence[str], *, create: bool = False) -> Iterator[int]:
-        """Open the folder at ``segments`` for the block, and yield its descriptor; ``create`` makes missing folders.
+    def open_folder(self, segments: Sequence[str]) -> Iterator[int]:
+        """Open the folder at ``segments`` for the block, and yield its descriptor.
 
         Raises
         ------
         RequestRefused : 404, 403, and 409 where a file stands in the way.
         """
-        try:
-            descriptor = self._walk_folders(self._resolve(segments), create=create)
-        except NotADirectoryError as error:
-            raise RequestRefused(HTTPStatus.CONFLICT, "a file stands where the path needs a folder") from error
-        except OSError as error:
-            raise make_refusal(error) from error
+        descriptor = self._open_folders(segments, None)
         try:
             yield descriptor
         finally:
             os.close(descriptor)
+
+    def make_folders(self, segments: Sequence[str], make_room: Callable[[], None]) -> None:
+        """Make the missing folders of a path, and force each to the disk. ``make_room`` : called before each.
+
+        Raises
+        ------
+        RequestRefused : that of ``make_room``, 403, 409 where a file stands in the way, 414.
+        """
+        if len(segments) > MAX_DEPTH:
+            raise RequestRefused(
+                HTTPStatus.REQUEST_URI_TOO_LONG, f"a path may make {MAX_DEPTH} folders, one in another"
+            )
+        os.close(self._open_folders(segments, make_room))
+
+    def _open_folders(self, segments: Sequence[str], make_room: Callable[[], None] | None) -> int:
+        try:
+            return self._walk_folders(self._resolve(segments), make_room)
+        except NotADirectoryError as error:
+            raise RequestRefused(HTTPStatus.CONFLICT, "a file stands where the path needs a folder") from error
+        except OSError as error:
+            raise make_refusal(error) from error
 
     def contains(self, path: Path) -> bool:
         """Return whether the real path of ``path`` exists and lies in the folder."""
@@ -155,29 +173,30 @@ class ServedFolder:
             return self._open_root()
         if len(segments) == 1:
             return os.open(segments[0], flags, dir_fd=self._descriptor)
-        folder = self._walk_folders(segments[:-1], create=False)
+        folder = self._walk_folders(segments[:-1], None)
         try:
             return os.open(segments[-1], flags, dir_fd=folder)
         finally:
             os.close(folder)
 
-    def _walk_folders(self, segments: Sequence[str], *, create: bool) -> int:
+    def _walk_folders(self, segments: Sequence[str], make_room: Callable[[], None] | None) -> int:
         current = self._open_root()
         for name in segments:
             try:
-                deeper = _open_folder(name, current, create=create)
+                deeper = _open_folder(name, current, make_room)
             finally:
                 os.close(current)
             current = deeper
         return current
 
 
-def _open_folder(name: str, parent: int, *, create: bool) -> int:
+def _open_folder(name: str, parent: int, make_room: Callable[[], None] | None) -> int:
     try:
         return os.open(name, _FOLDER, dir_fd=parent)
     except FileNotFoundError:
-        if not create:
+        if make_room is None:
             raise
+    make_room()
     with suppress(FileExistsError):  # a rival made it; opening it decides whether it is a folder
         os.mkdir(name, dir_fd=parent)
         os.fsync(parent)  # a file is acknowledged only when the way to it is on disk too

@@ -11,6 +11,9 @@ from services.persistence.tables import submissions
 
 LIFETIME = timedelta(days=1)
 
+MOST_OF_TENANT = 5_000
+"""Newest submissions that are stored of a tenant; what is sent twice comes within minutes."""
+
 
 class Submissions:
     """Submissions of one tenant."""
@@ -22,6 +25,8 @@ class Submissions:
     def claim(self, digest: bytes, content_sha256: bytes, at: datetime) -> Submission | None:
         """Claim a request; return ``None`` if the caller has to work it out, else what is known of the first one."""
         self._connection.execute(delete(submissions).where(submissions.c.at < at - LIFETIME))
+        surplus = select(submissions.c.digest).order_by(submissions.c.at.desc()).offset(MOST_OF_TENANT - 1)
+        self._connection.execute(delete(submissions).where(submissions.c.digest.in_(surplus)))
         claimed = self._connection.execute(
             insert_or_skip(submissions)
             .values(tenant_id=self._tenant_id, digest=digest, content_sha256=content_sha256, at=at)

@@ -21,14 +21,23 @@ _KEY = (table.c.codec, table.c.level, table.c.kind, table.c.size_bin, table.c.cp
 
 
 class CompressionObservations:
-    """The observations of one tenant."""
+    """The observations of one tenant.
 
-    def __init__(self, connection: Connection, tenant_id: UUID) -> None:
+    Parameters
+    ----------
+    key_id : the key that sends them; ``None`` for a user or the service.
+    """
+
+    def __init__(self, connection: Connection, tenant_id: UUID, key_id: UUID | None = None) -> None:
         self._connection = connection
         self._tenant_id = tenant_id
+        self._key_id = key_id
 
     def add(self, seen: Sequence[SeenObservation]) -> int:
-        """Store the observations that are new; return how many. The oldest are dropped, of their keys and of all."""
+        """Store the observations that are new; return how many.
+
+        The oldest are dropped: of a setting, kind, size and machine, then of the senders that have most.
+        """
         rows = [self._build_row(each) for each in seen]
         added = self._connection.execute(
             insert(table).on_conflict_do_nothing(index_elements=["tenant_id", "id"]).returning(table.c.id), rows
@@ -39,7 +48,10 @@ class CompressionObservations:
         self._connection.execute(
             delete(table).where(table.c.id.in_(select(ranked.c.id).where(ranked.c.rank > MAX_OF_A_KEY)))
         )
-        surplus = select(table.c.id).order_by(table.c.seen_at.desc(), table.c.id).offset(MAX_OF_A_TENANT)
+        # The newest of each sender, then the second newest of each, and so on.
+        age = func.row_number().over(partition_by=table.c.key_id, order_by=(table.c.seen_at.desc(), table.c.id))
+        aged = select(table.c.id, table.c.seen_at, age.label("age")).subquery()
+        surplus = select(aged.c.id).order_by(aged.c.age, aged.c.seen_at.desc(), aged.c.id).offset(MAX_OF_A_TENANT)
         self._connection.execute(delete(table).where(table.c.id.in_(surplus)))
         return len(added)
 
@@ -104,6 +116,7 @@ class CompressionObservations:
         return {
             "id": seen.id,
             "tenant_id": self._tenant_id,
+            "key_id": self._key_id,
             "seen_at": seen.seen_at,
             "codec": str(seen.observation.setting.codec),
             "level": seen.observation.setting.level,

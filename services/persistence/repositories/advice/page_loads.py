@@ -23,11 +23,17 @@ _DERIVED = {"id", "connections", "idle_share", "net_transfer_s", "reused"}
 
 
 class PageLoads:
-    """The page loads of one tenant."""
+    """The page loads of one tenant.
 
-    def __init__(self, connection: Connection, tenant_id: UUID) -> None:
+    Parameters
+    ----------
+    key_id : the key that sends them; ``None`` for a user or the service.
+    """
+
+    def __init__(self, connection: Connection, tenant_id: UUID, key_id: UUID | None = None) -> None:
         self._connection = connection
         self._tenant_id = tenant_id
+        self._key_id = key_id
 
     def put(self, page: AnalysedPage, *, tool: str, content_sha256: bytes, ordinal: int, at: datetime) -> UUID:
         """Store a page; one of the same content is replaced and keeps its id.
@@ -37,7 +43,9 @@ class PageLoads:
         turn = func.hashtextextended(f"page loads of {self._tenant_id}", 0)
         self._connection.execute(select(func.pg_advisory_xact_lock(turn)))
         idle_s = page.load_s if page.idle_s is None else page.idle_s  # `_compute_idle_s` reads it back
-        values = page.model_dump(exclude=_DERIVED) | {"idle_s": idle_s, "tool": tool, "received_at": at}
+        values = page.model_dump(exclude=_DERIVED) | {
+            "idle_s": idle_s, "tool": tool, "received_at": at, "key_id": self._key_id
+        }  # fmt: skip
         page_id: UUID = self._connection.execute(
             insert(page_loads)
             .values(tenant_id=self._tenant_id, content_sha256=content_sha256, ordinal=ordinal, **values)
@@ -56,10 +64,14 @@ class PageLoads:
         return page_id
 
     def keep_newest(self, number: int, *, objects: int) -> None:
-        """Remove loads beyond the newest ``number``, and beyond ``objects`` in all."""
-        place = func.row_number().over(order_by=_NEWEST_FIRST).label("place")
-        so_far = func.sum(page_loads.c.objects).over(order_by=_NEWEST_FIRST).label("so_far")
-        ranked = select(page_loads.c.id, place, so_far).subquery()
+        """Remove loads beyond ``number``, and beyond ``objects`` in all: the oldest of the senders that have most."""
+        age = func.row_number().over(partition_by=page_loads.c.key_id, order_by=_NEWEST_FIRST).label("age")
+        aged = select(page_loads.c.id, page_loads.c.objects, page_loads.c.received_at, age).subquery()
+        # The newest of each sender, then the second newest of each, and so on.
+        in_turn = (aged.c.age, aged.c.received_at.desc(), aged.c.id.desc())
+        place = func.row_number().over(order_by=in_turn).label("place")
+        so_far = func.sum(aged.c.objects).over(order_by=in_turn).label("so_far")
+        ranked = select(aged.c.id, place, so_far).subquery()
         gone = select(ranked.c.id).where(
             or_(ranked.c.place > number, and_(ranked.c.place > 1, ranked.c.so_far > objects))
         )

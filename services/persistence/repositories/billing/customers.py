@@ -17,12 +17,13 @@ from tradewind.wire.base import EARLIEST_INSTANT
 
 _DETAILS = CustomerDetails.__slots__
 _LOCK = text("SELECT pg_advisory_xact_lock(hashtextextended('customers of ' || :tenant, 0))")
-_NEWEST_ROW = (
+NEWEST_HOLDERS = (
     select(customer_keys.c.key_id, customer_keys.c.customer_id)
     .ext(distinct_on(customer_keys.c.key_id))
     .order_by(customer_keys.c.key_id, customer_keys.c.from_at.desc())
     .subquery()
 )
+"""The customer of each key that ever had one; NULL where it belongs to none any more."""
 
 
 class Customers:
@@ -66,8 +67,9 @@ class Customers:
 
     def list_holders(self) -> Mapping[UUID, UUID]:
         """Return the customer of each key that belongs to one now."""
-        query = select(_NEWEST_ROW.c.key_id, _NEWEST_ROW.c.customer_id).where(_NEWEST_ROW.c.customer_id.is_not(None))
-        return {row.key_id: row.customer_id for row in self._connection.execute(query.order_by(_NEWEST_ROW.c.key_id))}
+        newest = NEWEST_HOLDERS.c
+        query = select(newest.key_id, newest.customer_id).where(newest.customer_id.is_not(None)).order_by(newest.key_id)
+        return {row.key_id: row.customer_id for row in self._connection.execute(query)}
 
     def add(self, details: CustomerDetails, at: datetime) -> UUID:
         number = self._connection.execute(select(func.coalesce(func.max(customers.c.number), 0) + 1)).scalar_one()

@@ -20,10 +20,22 @@ _OWNED = """
     )
 """
 
+_LAST_CUSTOMER = """
+    (SELECT held.customer_id FROM customer_keys held
+      WHERE held.key_id = {key}.id AND held.customer_id IS NOT NULL ORDER BY held.from_at DESC LIMIT 1)
+"""
+
+# A revoked key's name is free again, also for a key of another customer. A key that never had a customer is its own.
+_REPLACES = f"""
+    owner.revoked_at IS NOT NULL AND owner.name = acting.name
+    AND coalesce({_LAST_CUSTOMER.format(key="owner")} = {_LAST_CUSTOMER.format(key="acting")},
+                 {_LAST_CUSTOMER.format(key="owner")} IS NULL)
+"""
+
 # ``acting`` is no row where a user or the service acts, which may act on any.
-_IS_OF_OTHER_KEY = """
+_IS_OF_OTHER_KEY = f"""
     owner.id <> acting.id
-    AND NOT (owner.revoked_at IS NOT NULL AND (owner.name = acting.name OR NOT acting.scopes <@ ARRAY['agent']))
+    AND NOT ({_REPLACES} OR owner.revoked_at IS NOT NULL AND NOT acting.scopes <@ ARRAY['agent'])
 """
 
 _FIND = text(
@@ -52,12 +64,12 @@ _OF_OWNER = text(
     """
 )
 _OWN_KEYS = text(
-    """
+    f"""
     SELECT acting.id FROM api_keys acting WHERE acting.id = :key_id
      UNION
-    SELECT owner.id FROM api_keys acting JOIN api_keys owner ON owner.name = acting.name
-     WHERE acting.id = :key_id AND owner.revoked_at IS NOT NULL
-    """
+    SELECT owner.id FROM api_keys acting JOIN api_keys owner ON {_REPLACES}
+     WHERE acting.id = :key_id
+    """  # noqa: S608 - of constants
 )
 
 

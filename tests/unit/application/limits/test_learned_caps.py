@@ -9,8 +9,8 @@ AT = datetime(2026, 11, 1, tzinfo=UTC)
 MINE, THEIRS, THIRD = uuid4(), uuid4(), uuid4()
 
 
-def learn(streams: int, key_id: UUID, *, endpoint: str = "archive", name: str = "") -> LearnedCap:
-    return LearnedCap(endpoint=endpoint, key_id=key_id, key_name=name or str(key_id), streams=streams, refused_at=AT)
+def learn(streams: int, key_id: UUID, *, endpoint: str = "archive", of: str = "") -> LearnedCap:
+    return LearnedCap(endpoint=endpoint, key_id=key_id, customer=of or key_id, streams=streams, refused_at=AT)
 
 
 def test_a_report_binds_its_own_key_alone():
@@ -28,7 +28,7 @@ def test_a_limit_that_two_customers_have_met_binds_everybody():
 
 
 def test_two_keys_of_one_customer_confirm_nothing():
-    caps = LearnedCaps([learn(1, MINE, name="mover"), learn(1, THEIRS, name="mover")])
+    caps = LearnedCaps([learn(1, MINE, of="mover"), learn(1, THEIRS, of="mover")])
     assert caps.find_streams(["archive"], THIRD) is None
 
 

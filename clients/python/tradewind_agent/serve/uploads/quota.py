@@ -10,16 +10,16 @@ from tradewind_agent.serve.messages import RequestRefused
 from tradewind_agent.serve.uploads.part_log import is_journal
 
 LEAST_FILE_BYTES = 4 * KIB
-"""What a file takes on disk, however little it holds: a block of the usual file systems."""
+"""What a file or a folder takes on disk, however little it holds: a block of the usual file systems."""
 
 OVERHEAD_BYTES = 64 * KIB
-"""Space of journals and of the blocks of tiny files, in addition to the quota: a file of exactly its size fits."""
+"""Space of folders, journals and the blocks of tiny files beyond the quota: a file of exactly its size fits."""
 
 
 class StorageQuota:
     """Bytes that files hold, and that uploads under way have been promised: unfinished parts count too.
 
-    A file is counted from its start until it is removed, also across restarts. Journals,
+    A file is counted from its start until it is removed, also across restarts. Journals, folders,
     and what tiny files take beyond their size, are overhead: it counts where it is more than ``OVERHEAD_BYTES``.
 
     Parameters
@@ -37,7 +37,8 @@ class StorageQuota:
         """Count what the folder holds; walks it only when there is a quota."""
         if self._quota_bytes is None:
             return
-        for folder, _, names in os.walk(root):
+        for folder, folders, names in os.walk(root):
+            self._add(0, LEAST_FILE_BYTES * len(folders))
             for name in names:
                 size_bytes = Path(folder, name).lstat().st_size
                 if is_journal(name):
@@ -66,6 +67,16 @@ class StorageQuota:
         if more > 0:
             self._require(after_bytes, more, overhead)
         self._add(more, overhead)
+
+    def reserve_folder(self) -> None:
+        """Promise room for a folder, which nobody removes.
+
+        Raises
+        ------
+        RequestRefused : 507.
+        """
+        self._require(0, 0, LEAST_FILE_BYTES)
+        self._add(0, LEAST_FILE_BYTES)
 
     def release(self, size_bytes: int) -> None:
         """Give back the room of a file that is no longer there."""

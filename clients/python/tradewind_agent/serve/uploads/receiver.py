@@ -5,7 +5,7 @@ import os
 import re
 import stat
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
@@ -112,7 +112,14 @@ class Receiver:
         """
         if not segments:
             raise RequestRefused(HTTPStatus.CONFLICT, "name a file below the folder")
-        with self._folder.open_folder(segments[:-1], create=create) as folder:
+        with ExitStack() as opened:
+            try:
+                folder = opened.enter_context(self._folder.open_folder(segments[:-1]))
+            except RequestRefused as refused:
+                if not create or refused.status is not HTTPStatus.NOT_FOUND:
+                    raise
+                await asyncio.to_thread(self._folder.make_folders, segments[:-1], self._space.reserve_folder)
+                folder = opened.enter_context(self._folder.open_folder(segments[:-1]))
             try:
                 if create:
                     self._uploads.sweep(folder)
