@@ -54,7 +54,8 @@ class LeafSurfaces:
 
     def predict(self, settings: Floats, load: Floats) -> LeafPrediction:
         """Predict at raw settings (r, k) in the order of ``axes`` under load (r,), NaN for the leaf's median."""
-        t = self.throughput.predict(settings, load)
+        places = self.throughput.plane.locate(settings)
+        t = self.throughput.predict_at(places, load)
         t_sd = self.throughput.compute_deviation(t)
         bps = self.throughput.compute_raw_mean(t)
         certified = t.certified & self._find_rows_at_constants(settings)
@@ -62,7 +63,7 @@ class LeafSurfaces:
             return LeafPrediction(
                 log_throughput_mean=t.log_mean, log_throughput_sd=t_sd, throughput_bps=bps, certified=certified
             )
-        p = self.power.predict(settings, load)
+        p = self.power.predict_at(places, load)
         p_sd = np.where(p.certified, p.log_sd, UNSEEN_POWER_LOG_SD)
         log_power = np.where(p.certified, p.log_mean, np.maximum(p.log_mean, self.highest_log_power))
         covariance = np.where(p.certified, self.correlation * t_sd * p_sd, 0.0)

@@ -19,6 +19,7 @@ from scipy.spatial import cKDTree
 
 from tradewind.learning.observations import Floats
 from tradewind.learning.surface.cells import Cells, Index
+from tradewind.learning.surface.robust import LEAF_CELLS
 
 NEIGHBOURS = 16
 WORTHWHILE = 0.02
@@ -34,6 +35,9 @@ METRIC_DIGITS = 4
 METRIC_FACTOR = 5.0
 """Signal variance, in the same units, that decides who is a neighbour."""
 
+MOST_JUDGED_CELLS = 500
+"""Cells that signals are compared on; of more, a random part."""
+
 LARGEST_SIGNAL = 0.9
 """Share of the mean square residual that may be called signal."""
 
@@ -43,6 +47,9 @@ SAME_PLACE = 1e-9
 
 NEVER_SEEN = 1e6
 """Noise variance of a cell whose rows are all disbelieved."""
+
+UNBOUNDED = 1e300
+"""Diagonal of the rows that a factorisation carries along."""
 
 BLOCK = 2048
 """Cells solved at once, which bounds the memory."""
@@ -80,38 +87,47 @@ class ResidualKriging:
     def find_neighbours(self, position: Floats, *, skip: int) -> Index:
         """(r, ≤ NEIGHBOURS) cells next to places (r, axes), without the first ``skip``."""
         last = min(NEIGHBOURS + skip, len(self.position))
-        tree = cKDTree(self.position * self.metric)
+        tree = cKDTree(self.position * self.metric, LEAF_CELLS)
         _, near = tree.query(position * self.metric, k=np.arange(1 + skip, last + 1), p=1)
         return np.asarray(near, dtype=np.intp)
 
-    def find_surroundings(self) -> "list[_Surroundings]":
-        """Return the other cells around each cell, in blocks."""
-        near = self.find_neighbours(self.position, skip=1)
+    def find_surroundings(self, cells: Index) -> "list[_Surroundings]":
+        """Return the other cells around each of some cells (r,), in blocks."""
+        position = self.position[cells]
+        near = self.find_neighbours(position, skip=1)
         parts = (slice(start, start + BLOCK) for start in range(0, len(near), BLOCK))
-        return [_Surroundings.of(self.position, self.position[part], near[part]) for part in parts]
+        return [_Surroundings.of(self.position, position[part], near[part]) for part in parts]
 
     def predict_cells(self, surroundings: "Sequence[_Surroundings]") -> tuple[Floats, Floats]:
-        """Return the mean and variance (m,) at the cells from what surrounds them."""
+        """Return the mean and variance (r,) at cells from what surrounds them."""
         mean, variance = zip(*(self.predict_from(part) for part in surroundings), strict=True)
         return np.concatenate(mean), np.concatenate(variance)
 
     def predict_from(self, around: "_Surroundings") -> tuple[Floats, Floats]:
-        """Return the mean and variance (r,) at the places that ``around`` describes."""
+        """Return the mean and variance (r,) at the places that ``around`` describes.
+
+        Notes
+        -----
+        With K = LL', the mean is k'K⁻¹r = (L⁻¹k)'(L⁻¹r), and k'K⁻¹k likewise. Both solutions are rows of the Cholesky
+        factor of K with k and r as two rows more, whatever stands on their diagonal.
+        """
         near, count = around.near, around.near.shape[1]
         one, two = around.pairs
-        covariance = self.signal * np.exp(-np.tensordot(self.decay, around.between, axes=1))
-        K = np.empty((len(near), count, count))
-        K[:, one, two] = covariance
-        K[:, two, one] = covariance
-        own = np.arange(count)
-        K[:, own, own] = self.signal + self.nugget + self.noise[near]
         distance = np.tensordot(self.decay, around.distance, axes=1)
         k = self.signal * np.exp(-distance)
         if self.nugget > 0:
             k += self.nugget * (distance < SAME_PLACE)
-        weights = np.linalg.solve(K, k[:, :, None])[:, :, 0]
-        mean = np.sum(weights * self.residual[near], axis=1)
-        variance = self.signal + self.nugget - np.sum(weights * k, axis=1)
+        joint = np.zeros((len(near), count + 2, count + 2))
+        joint[:, two, one] = self.signal * np.exp(-np.tensordot(self.decay, around.between, axes=1))
+        own = np.arange(count)
+        joint[:, own, own] = self.signal + self.nugget + self.noise[near]
+        joint[:, count, :count] = k
+        joint[:, count + 1, :count] = self.residual[near]
+        joint[:, count, count] = joint[:, count + 1, count + 1] = UNBOUNDED
+        factor = np.linalg.cholesky(joint)
+        toward, of_residual = factor[:, count, :count], factor[:, count + 1, :count]
+        mean: Floats = np.einsum("rk,rk->r", toward, of_residual)
+        variance = self.signal + self.nugget - np.einsum("rk,rk->r", toward, toward)
         return mean, np.maximum(variance, 0.0)
 
 
@@ -158,6 +174,11 @@ class KrigingFit(NamedTuple):
     mean: Floats
     variance: Floats
 
+    @classmethod
+    def of(cls, kriging: ResidualKriging) -> "KrigingFit":
+        every = np.arange(len(kriging.position))
+        return cls(kriging, *kriging.predict_cells(kriging.find_surroundings(every)))
+
 
 def fit_kriging(effects: ResidualKriging, cells: Cells, held_out: Floats, believed: Floats) -> KrigingFit | None:
     """Return the kriging of cell residuals, or None if it gains too little.
@@ -172,27 +193,27 @@ def fit_kriging(effects: ResidualKriging, cells: Cells, held_out: Floats, believ
     strongest = float(np.max(lagged, initial=0.0))
     if len(cells) <= NEIGHBOURS // 2 or strongest <= 0:
         return None
-    weight = believed / np.sum(believed)
-    plain = float(weight @ held_out**2)
     effects = replace(effects, metric=_compute_metric(lagged, METRIC_FACTOR * strongest))
-    surroundings = effects.find_surroundings()
+    judged = np.sort(np.random.default_rng(0).permutation(len(cells))[:MOST_JUDGED_CELLS])
+    surroundings = effects.find_surroundings(judged)
+    held_out, weight = held_out[judged], believed[judged] / max(np.sum(believed[judged]), SAME_PLACE)
+    plain = float(weight @ held_out**2)
     best, least = None, plain
     for factor in SIGNAL_FACTORS:
         signal = min(factor * strongest, LARGEST_SIGNAL * plain)
         kriging = _set_kernel(effects, signal, -np.log(_compute_correlation(lagged, signal)))
-        mean, variance = kriging.predict_cells(surroundings)
+        mean, _ = kriging.predict_cells(surroundings)
         loss = float(weight @ (held_out - mean) ** 2)
         if loss < least:
-            best, least = KrigingFit(kriging, mean, variance), loss
+            best, least = kriging, loss
         if least > (1 - PROMISING) * plain:
             return None
-    return best if least < (1 - WORTHWHILE) * plain else None
+    return KrigingFit.of(best) if best and least < (1 - WORTHWHILE) * plain else None
 
 
 def krige_like(other: ResidualKriging, effects: ResidualKriging) -> KrigingFit:
     """Return the kriging of cell residuals with the kernel that was fitted to nearly the same rows."""
-    kriging = _set_kernel(replace(effects, metric=other.metric), other.signal, other.decay)
-    return KrigingFit(kriging, *kriging.predict_cells(kriging.find_surroundings()))
+    return KrigingFit.of(_set_kernel(replace(effects, metric=other.metric), other.signal, other.decay))
 
 
 def _set_kernel(effects: ResidualKriging, signal: float, decay: Floats) -> ResidualKriging:

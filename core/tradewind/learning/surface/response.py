@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tradewind.learning.observations import Flags, Floats
-from tradewind.learning.surface.cells import Cells, Index
+from tradewind.learning.surface.cells import Cells
 from tradewind.learning.surface.kriging import ResidualKriging, compute_cell_effects, fit_kriging, krige_like
-from tradewind.learning.surface.plane import Plane
+from tradewind.learning.surface.plane import Places, Plane
 from tradewind.learning.surface.reml import MixedFit, fit_mixed
 from tradewind.learning.surface.robust import (
     CellSums,
@@ -80,11 +80,14 @@ class Surface:
 
     def predict(self, settings: Floats, load: Floats, *, local: bool = True) -> SurfacePrediction:
         """Predict at raw settings (r, k) under load (r,), NaN for the median; without g and u_c if not ``local``."""
-        x, of_row = _find_distinct(self.plane.design.compute_coordinates(settings))
-        B = self.plane.design.compute_columns(x)
+        return self.predict_at(self.plane.locate(settings), load, local=local)
+
+    def predict_at(self, places: Places, load: Floats, *, local: bool = True) -> SurfacePrediction:
+        """Predict at places of the plane, as `predict` does: surfaces of one leaf share them."""
+        x, B, of_row = places.x, places.columns, places.of_row
         q = B.shape[1]
         mean = self.centre + B @ self.fit.coefficients[:q]
-        variance = _compute_quadratic_form(B, self.fit.covariance[:q, :q])
+        variance = self.fit.compute_variance(B)
         certified = variance <= self.widest * (1 + ROUNDING)
         if local and self.kriging is not None:
             more, spread = self.kriging.predict(self.plane.cells.compute_positions(x))
@@ -221,7 +224,7 @@ def _solve(plane: Plane, y: Floats, state: _State, steps: int) -> _Solution:
         G[q:, q:] += (within * row[:, None]).T @ within
         g[q:] += within.T @ (row * (y - sums.mean[cells.of_row]))
     fit = fit_mixed(G, g, plane.blocks, state.precisions, steps)
-    surface = B @ fit.coefficients[:q], _compute_quadratic_form(B, fit.covariance[:q, :q])
+    surface = B @ fit.coefficients[:q], fit.compute_variance(B)
     return _Solution(fit, surface, y - L @ fit.coefficients[q:])
 
 
@@ -293,21 +296,3 @@ def compute_conformal_factor(z: Floats) -> float:
     """
     level = min(1.0, COVERAGE * (1 + 1 / len(z)))
     return max(float(np.quantile(np.abs(z), level)) / NORMAL_90, SMALLEST_CALIBRATION)
-
-
-def _find_distinct(x: Floats) -> tuple[Floats, Index]:
-    """Return the distinct rows of coordinates (r, axes) and the place of each row among them: repeats are predicted
-    once.
-    """
-    order = np.lexsort(x.T)
-    ordered = x[order]
-    new = np.ones(len(x), dtype=np.bool_)
-    new[1:] = np.any(ordered[1:] != ordered[:-1], axis=1)
-    of_row = np.empty(len(x), dtype=np.intp)
-    of_row[order] = np.cumsum(new) - 1
-    return ordered[new], of_row
-
-
-def _compute_quadratic_form(B: Floats, V: Floats) -> Floats:
-    form: Floats = np.maximum(np.einsum("ij,ij->i", B @ V, B), 0.0)
-    return form
