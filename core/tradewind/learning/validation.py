@@ -230,7 +230,10 @@ def _compare_models(
 
 
 def list_objections(observations: Observations, model: LeafSurfaces, held_out: HeldOut) -> tuple[str, ...]:
-    """List reasons not to release a throughput surface; none if it is sound."""
+    """List reasons not to release a throughput surface; none if it is sound.
+
+    ``observations`` : (n,) rows that ``model`` was fitted to.
+    """
     found = []
     chance = CHANCE_DEVIATIONS * held_out.r2_test_sd
     if held_out.r2_test + chance < 0:
@@ -242,8 +245,8 @@ def list_objections(observations: Observations, model: LeafSurfaces, held_out: H
             f"explains {held_out.r2_train:.0%} of the variance of training rows but {held_out.r2_test:.0%} of test rows"
         )
     best_seen = float(np.max(observations.throughput_bps[model.throughput.weight > 0]))
-    predicted = model.throughput.predict(observations.settings, observations.load)
-    best_predicted = float(np.exp(np.max(predicted.log_mean)))
+    fitted = np.log(observations.throughput_bps) - model.throughput.held_out.own_residual
+    best_predicted = float(np.exp(np.max(fitted)))
     if best_predicted >= MAX_OPTIMUM_RATIO * best_seen:
         found.append(f"predicts an optimum {best_predicted / best_seen:.1f} times the best observed throughput")
     return tuple(found)

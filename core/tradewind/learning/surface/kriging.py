@@ -12,6 +12,7 @@ Cressie, "Statistics for Spatial Data" (1993), §3.2 (kriging; here the mean is 
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -28,15 +29,12 @@ WORTHWHILE = 0.02
 PROMISING = 0.005
 """Share that the first signal tried must save, or the others are not."""
 
-SIGNAL_FACTORS = (1.6, 1.1, 2.5, 5.0)
-"""Signal variances tried, in units of the largest lag-1 covariance."""
+FIRST_SIGNAL, LARGER_SIGNALS, SMALLER_SIGNALS = 1.6, (2.5, 5.0), (1.1,)
+"""Signal variances tried, in units of the largest lag-1 covariance: smaller ones only where the larger gain nothing."""
 
 METRIC_DIGITS = 4
 METRIC_FACTOR = 5.0
 """Signal variance, in the same units, that decides who is a neighbour."""
-
-MOST_JUDGED_CELLS = 500
-"""Cells that signals are compared on; of more, a random part."""
 
 LARGEST_SIGNAL = 0.9
 """Share of the mean square residual that may be called signal."""
@@ -91,15 +89,14 @@ class ResidualKriging:
         _, near = tree.query(position * self.metric, k=np.arange(1 + skip, last + 1), p=1)
         return np.asarray(near, dtype=np.intp)
 
-    def find_surroundings(self, cells: Index) -> "list[_Surroundings]":
-        """Return the other cells around each of some cells (r,), in blocks."""
-        position = self.position[cells]
-        near = self.find_neighbours(position, skip=1)
+    def find_surroundings(self) -> "list[_Surroundings]":
+        """Return the other cells around each cell, in blocks."""
+        near = self.find_neighbours(self.position, skip=1)
         parts = (slice(start, start + BLOCK) for start in range(0, len(near), BLOCK))
-        return [_Surroundings.of(self.position, position[part], near[part]) for part in parts]
+        return [_Surroundings.of(self.position, self.position[part], near[part]) for part in parts]
 
     def predict_cells(self, surroundings: "Sequence[_Surroundings]") -> tuple[Floats, Floats]:
-        """Return the mean and variance (r,) at cells from what surrounds them."""
+        """Return the mean and variance (m,) at the cells from what surrounds them."""
         mean, variance = zip(*(self.predict_from(part) for part in surroundings), strict=True)
         return np.concatenate(mean), np.concatenate(variance)
 
@@ -174,10 +171,6 @@ class KrigingFit(NamedTuple):
     mean: Floats
     variance: Floats
 
-    @classmethod
-    def of(cls, kriging: ResidualKriging) -> "KrigingFit":
-        every = np.arange(len(kriging.position))
-        return cls(kriging, *kriging.predict_cells(kriging.find_surroundings(every)))
 
 
 def fit_kriging(effects: ResidualKriging, cells: Cells, held_out: Floats, believed: Floats) -> KrigingFit | None:
@@ -194,26 +187,32 @@ def fit_kriging(effects: ResidualKriging, cells: Cells, held_out: Floats, believ
     if len(cells) <= NEIGHBOURS // 2 or strongest <= 0:
         return None
     effects = replace(effects, metric=_compute_metric(lagged, METRIC_FACTOR * strongest))
-    judged = np.sort(np.random.default_rng(0).permutation(len(cells))[:MOST_JUDGED_CELLS])
-    surroundings = effects.find_surroundings(judged)
-    held_out, weight = held_out[judged], believed[judged] / max(np.sum(believed[judged]), SAME_PLACE)
+    surroundings = effects.find_surroundings()
+    weight = believed / np.sum(believed)
     plain = float(weight @ held_out**2)
-    best, least = None, plain
-    for factor in SIGNAL_FACTORS:
+
+    def krige(factor: float) -> tuple[float, KrigingFit]:
+        """Return the mean square that a signal leaves, and its kriging."""
         signal = min(factor * strongest, LARGEST_SIGNAL * plain)
         kriging = _set_kernel(effects, signal, -np.log(_compute_correlation(lagged, signal)))
-        mean, _ = kriging.predict_cells(surroundings)
-        loss = float(weight @ (held_out - mean) ** 2)
+        fit = KrigingFit(kriging, *kriging.predict_cells(surroundings))
+        return float(weight @ (held_out - fit.mean) ** 2), fit
+
+    least, best = krige(FIRST_SIGNAL)
+    if least > (1 - PROMISING) * plain:
+        return None
+    loss, other = krige(LARGER_SIGNALS[0])
+    others = LARGER_SIGNALS[1:] if loss < least else SMALLER_SIGNALS
+    for loss, other in chain([(loss, other)], map(krige, others)):
         if loss < least:
-            best, least = kriging, loss
-        if least > (1 - PROMISING) * plain:
-            return None
-    return KrigingFit.of(best) if best and least < (1 - WORTHWHILE) * plain else None
+            least, best = loss, other
+    return best if least < (1 - WORTHWHILE) * plain else None
 
 
 def krige_like(other: ResidualKriging, effects: ResidualKriging) -> KrigingFit:
     """Return the kriging of cell residuals with the kernel that was fitted to nearly the same rows."""
-    return KrigingFit.of(_set_kernel(replace(effects, metric=other.metric), other.signal, other.decay))
+    kriging = _set_kernel(replace(effects, metric=other.metric), other.signal, other.decay)
+    return KrigingFit(kriging, *kriging.predict_cells(kriging.find_surroundings()))
 
 
 def _set_kernel(effects: ResidualKriging, signal: float, decay: Floats) -> ResidualKriging:

@@ -25,6 +25,7 @@ from tradewind.learning.surface.variance import NoiseModel, compute_paule_mandel
 PASSES = 4
 WARM_PASSES = 2
 REML_STEPS = 6
+WARM_REML_STEPS = 2
 FIRST_PRECISION = 10.0
 CONVERGENCE_TOLERANCE = 0.01
 """Mean change of the robust weights below which another pass is not worth its time."""
@@ -180,7 +181,7 @@ def fit_surface(plane: Plane, values: Floats, start: Surface | None = None) -> S
         precisions=start.fit.precisions if start and warm else np.full(len(plane.blocks), FIRST_PRECISION),
     )
     for turn in range(WARM_PASSES if warm else PASSES):
-        better = _improve(plane, y, state, constant_noise=turn == 0 and not warm)
+        better = _improve(plane, y, state, is_first=turn == 0, is_warm=warm)
         change = float(np.mean(np.abs(better.weight - state.weight)))
         state = better
         if turn > 0 and change < CONVERGENCE_TOLERANCE:
@@ -188,16 +189,16 @@ def fit_surface(plane: Plane, values: Floats, start: Surface | None = None) -> S
     return _finish(plane, centre, y, state, start if warm else None)
 
 
-def _improve(plane: Plane, y: Floats, state: _State, *, constant_noise: bool) -> _State:
+def _improve(plane: Plane, y: Floats, state: _State, *, is_first: bool, is_warm: bool) -> _State:
     """Return the one pass: REML at the current weights, then noise, weights and τ² from leave-one-out residuals."""
     cells = plane.cells
-    solution = _solve(plane, y, state, REML_STEPS)
+    solution = _solve(plane, y, state, WARM_REML_STEPS if is_warm else REML_STEPS)
     surface, rest = solution.surface, solution.rest
     effect = np.zeros(len(cells)), np.full(len(cells), state.tau2)
     row = state.compute_row_precision(cells)
     without = predict_cells_left_out(CellSums.of(cells, rest, row), surface, state.tau2)
     loo = leave_one_out(cells, rest, row, without, effect)
-    if constant_noise:
+    if is_first and not is_warm:
         noise = NoiseModel.constant(cells, compute_robust_variance(loo.residual[state.known]))
     else:
         noise = state.noise.take_scoring_step(cells, loo, state.weight)
