@@ -230,10 +230,7 @@ def _compare_models(
 
 
 def list_objections(observations: Observations, model: LeafSurfaces, held_out: HeldOut) -> tuple[str, ...]:
-    """List reasons not to release a throughput surface; none if it is sound.
-
-    ``observations`` : (n,) rows that ``model`` was fitted to.
-    """
+    """List reasons not to release a throughput surface; none if it is sound."""
     found = []
     chance = CHANCE_DEVIATIONS * held_out.r2_test_sd
     if held_out.r2_test + chance < 0:
@@ -245,8 +242,7 @@ def list_objections(observations: Observations, model: LeafSurfaces, held_out: H
             f"explains {held_out.r2_train:.0%} of the variance of training rows but {held_out.r2_test:.0%} of test rows"
         )
     best_seen = float(np.max(observations.throughput_bps[model.throughput.weight > 0]))
-    fitted = np.log(observations.throughput_bps) - model.throughput.held_out.own_residual
-    best_predicted = float(np.exp(np.max(fitted)))
+    best_predicted = float(np.exp(np.max(model.throughput.fitted)))
     if best_predicted >= MAX_OPTIMUM_RATIO * best_seen:
         found.append(f"predicts an optimum {best_predicted / best_seen:.1f} times the best observed throughput")
     return tuple(found)

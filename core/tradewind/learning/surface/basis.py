@@ -27,7 +27,7 @@ from tradewind.learning.observations import Floats
 
 SEGMENTS = 5
 DEGREE = 3
-PAIR_COLUMNS = 12
+PAIR_COLUMNS = 16
 """Columns kept of one interaction: those of largest prior variance, the rest is left to kriging."""
 
 

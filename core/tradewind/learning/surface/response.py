@@ -61,6 +61,7 @@ class Surface:
     calibration : factor on the deviations that makes the central 90 % band hold on held-out residuals.
     smearing : factor from exp(mean + s²/2) to the mean of the raw quantity, from held-out rows.
     held_out : leave-one-out predictions of the training rows.
+    fitted : (n,) log means at the training rows.
     smooth_residual : (n,) log residuals of the training rows from f + L alone. Where settings were swept in order,
         neighbours on the lattice are neighbours in time, and g and u_c take what belongs to the hour.
     weight : (n,) robust weights of the training rows.
@@ -76,6 +77,7 @@ class Surface:
     calibration: float
     smearing: float
     held_out: LeaveOneOut
+    fitted: Floats
     smooth_residual: Floats
     weight: Floats
 
@@ -259,6 +261,7 @@ def _finish(plane: Plane, centre: float, y: Floats, state: _State, start: Surfac
         calibration=compute_conformal_factor((loo.residual / deviation)[state.known]),
         smearing=compute_smearing_factor(y - loo.residual, loo.residual, deviation, state.weight),
         held_out=loo,
+        fitted=centre + y - loo.own_residual,
         smooth_residual=solution.rest - f[c],
         weight=state.weight,
     )
