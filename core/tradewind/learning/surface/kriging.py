@@ -23,7 +23,7 @@ from tradewind.learning.surface.cells import Cells, Index
 from tradewind.learning.surface.robust import LEAF_CELLS
 
 NEIGHBOURS = 16
-WORTHWHILE = 0.007
+WORTHWHILE = 0.02
 """Share of the leave-one-out mean square that kriging must save, or it is dropped."""
 
 PROMISING = 0.005

@@ -9,7 +9,7 @@ from tradewind.learning.observations import Floats
 from tradewind.learning.surface.cells import Cells
 from tradewind.learning.surface.robust import CellSums, LeaveOneOut
 
-VARIANCE_RIDGE = 40.0
+VARIANCE_RIDGE = 4.0
 """Prior rows that say the noise does not change along an axis."""
 
 LOG_VARIANCE_RANGE = float(np.log(16.0))
