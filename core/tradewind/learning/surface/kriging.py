@@ -172,7 +172,6 @@ class KrigingFit(NamedTuple):
     variance: Floats
 
 
-
 def fit_kriging(effects: ResidualKriging, cells: Cells, held_out: Floats, believed: Floats) -> KrigingFit | None:
     """Return the kriging of cell residuals, or None if it gains too little.
 
@@ -201,11 +200,11 @@ def fit_kriging(effects: ResidualKriging, cells: Cells, held_out: Floats, believ
     least, best = krige(FIRST_SIGNAL)
     if least > (1 - PROMISING) * plain:
         return None
-    loss, other = krige(LARGER_SIGNALS[0])
-    others = LARGER_SIGNALS[1:] if loss < least else SMALLER_SIGNALS
-    for loss, other in chain([(loss, other)], map(krige, others)):
+    larger = krige(LARGER_SIGNALS[0])
+    others = LARGER_SIGNALS[1:] if larger[0] < least else SMALLER_SIGNALS
+    for loss, kriged in chain([larger], map(krige, others)):
         if loss < least:
-            least, best = loss, other
+            least, best = loss, kriged
     return best if least < (1 - WORTHWHILE) * plain else None
 
 

@@ -44,7 +44,7 @@ class LoadTerm:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Settings to predict at, each once: coordinates (d, axes), design columns (d, q), and the place (r,) of each row."""
+    """Distinct settings to predict at: coordinates (d, axes), design columns (d, q), and the one of each row (r,)."""
 
     x: Floats
     columns: Floats
