@@ -53,8 +53,13 @@ class LeafSurfaces:
     idle_power_w: float
 
     def predict(self, settings: Floats, load: Floats) -> LeafPrediction:
-        """Predict at raw settings (r, k) in the order of ``axes`` under load (r,), NaN for the leaf's median."""
-        t = self.throughput.predict(settings, load)
+        """Predict at raw settings (r, k) in the order of ``axes`` under load (r,), NaN for the leaf's median.
+
+        Far from all metered settings the log of power is cautious, because promises rest on it. The means of power and
+        energy are what the surfaces expect.
+        """
+        places = self.throughput.plane.locate(settings)
+        t = self.throughput.predict_at(places, load)
         t_sd = self.throughput.compute_deviation(t)
         bps = self.throughput.compute_raw_mean(t)
         certified = t.certified & self._find_rows_at_constants(settings)
@@ -62,12 +67,12 @@ class LeafSurfaces:
             return LeafPrediction(
                 log_throughput_mean=t.log_mean, log_throughput_sd=t_sd, throughput_bps=bps, certified=certified
             )
-        p = self.power.predict(settings, load)
+        p = self.power.predict_at(places, load)
         p_sd = np.where(p.certified, p.log_sd, UNSEEN_POWER_LOG_SD)
         log_power = np.where(p.certified, p.log_mean, np.maximum(p.log_mean, self.highest_log_power))
-        covariance = np.where(p.certified, self.correlation * t_sd * p_sd, 0.0)
-        spread = np.sqrt(np.maximum(p_sd**2 + t_sd**2 - 2 * covariance, 0.0))
-        per_bit = self.energy_smearing * compute_mean_of_lognormal(log_power - t.log_mean, spread)
+        joint = self.correlation * t_sd * p.log_sd
+        spread = np.sqrt(np.maximum(p.log_sd**2 + t_sd**2 - 2 * joint, 0.0))
+        per_bit = self.energy_smearing * compute_mean_of_lognormal(p.log_mean - t.log_mean, spread)
         idle_w = max(self.idle_power_w, np.finfo(np.float64).tiny)
         return LeafPrediction(
             log_throughput_mean=t.log_mean,
@@ -76,7 +81,7 @@ class LeafSurfaces:
             certified=certified,
             log_power_mean=np.maximum(log_power, np.log(idle_w)),
             log_power_sd=p_sd,
-            log_covariance=covariance,
+            log_covariance=np.where(p.certified, joint, 0.0),
             power_w=np.maximum(p.mean_w, idle_w),
             energy_j_per_byte=BITS_PER_BYTE * np.maximum(per_bit, idle_w * np.exp(-t.log_mean)),
         )

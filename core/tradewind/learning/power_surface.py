@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tradewind.learning.observations import Flags, Floats
-from tradewind.learning.surface.plane import Plane
+from tradewind.learning.surface.plane import Places, Plane
 from tradewind.learning.surface.response import Surface, fit_surface
 
 LOWEST_SHARE = 0.01
@@ -52,12 +52,12 @@ class PowerSurface:
         """Robust weights (n,) of the training rows."""
         return self.above.weight
 
-    def predict(self, settings: Floats, load: Floats) -> PowerPrediction:
-        """Predict at raw settings (r, k) under load (r,), NaN for the median.
+    def predict_at(self, places: Places, load: Floats) -> PowerPrediction:
+        """Predict at places (r,) of the plane under load (r,), NaN for the median.
 
         The deviation of ln P is that of ln A by the delta method at the median, d ln P / d ln A = A / P.
         """
-        a = self.above.predict(settings, load)
+        a = self.above.predict_at(places, load)
         above_w = np.exp(a.log_mean)
         power_w = self.floor_w + above_w
         return PowerPrediction(

@@ -242,8 +242,7 @@ def list_objections(observations: Observations, model: LeafSurfaces, held_out: H
             f"explains {held_out.r2_train:.0%} of the variance of training rows but {held_out.r2_test:.0%} of test rows"
         )
     best_seen = float(np.max(observations.throughput_bps[model.throughput.weight > 0]))
-    predicted = model.predict(observations.settings, observations.load)
-    best_predicted = float(np.exp(np.max(predicted.log_throughput_mean)))
+    best_predicted = float(np.exp(np.max(model.throughput.fitted)))
     if best_predicted >= MAX_OPTIMUM_RATIO * best_seen:
         found.append(f"predicts an optimum {best_predicted / best_seen:.1f} times the best observed throughput")
     return tuple(found)

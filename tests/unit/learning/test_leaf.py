@@ -90,6 +90,17 @@ def test_few_metered_rows_do_not_take_away_the_promise_of_a_rate():
     assert all(each.log_power_mean >= dearest - 1e-9 for each in with_few if each.log_power_sd == UNSEEN_POWER_LOG_SD)
 
 
+def test_energy_far_from_metered_settings_is_expected_as_power_is_but_promised_with_caution():
+    rows = metered_leaf()
+    slow = replace(rows, power_w=np.where(rows.settings[:, 0] <= 8, rows.power_w, np.nan))
+    told = fit_leaf(slow).evaluate(LATTICE).prediction
+    unseen = told.log_power_sd == UNSEEN_POWER_LOG_SD
+    assert 0 < np.sum(unseen) < len(unseen)
+    expected = 8 * told.power_w / told.throughput_bps
+    np.testing.assert_allclose(told.energy_j_per_byte, expected, rtol=0.2)
+    assert np.all(told.log_power_mean[unseen] >= np.log(np.nanmax(slow.power_w)) - 1e-9)
+
+
 def loaded_leaf():
     """Throughput loses what others take, ln(1 − ℓ); power falls by a tenth of that."""
     rng = np.random.default_rng(5)

@@ -40,7 +40,7 @@ def fit(rows: Observations, idle_power_w: float) -> PowerSurface:
 
 
 def measure_error(surface: PowerSurface, rows: Observations, added_w: Floats) -> float:
-    predicted = surface.predict(rows.settings, np.full(len(rows), MEDIAN_LOAD))
+    predicted = surface.predict_at(surface.above.plane.locate(rows.settings), np.full(len(rows), MEDIAN_LOAD))
     return float(np.mean(np.abs(np.log(np.maximum(np.exp(predicted.log_mean) - IDLE_W, 1e-3) / added_w))))
 
 
@@ -69,7 +69,7 @@ def test_rows_below_idle_power_are_accepted_and_predictions_stay_above_the_floor
     rows, _ = observe(4, noise=0.3, added_noise_w=2.0)
     assert (rows.power_w < IDLE_W).any()
     surface = fit(rows, IDLE_W)
-    predicted = surface.predict(rows.settings, np.full(len(rows), MEDIAN_LOAD))
+    predicted = surface.predict_at(surface.above.plane.locate(rows.settings), np.full(len(rows), MEDIAN_LOAD))
     assert (np.exp(predicted.log_mean) > surface.floor_w).all()
     assert np.isfinite(predicted.log_sd).all()
 
@@ -79,7 +79,7 @@ def test_rows_below_idle_power_are_accepted_and_predictions_stay_above_the_floor
 def test_bounds_of_power_hold_for_about_as_many_rows_as_they_state(seed: int, noise: float) -> None:
     rows, _ = observe(seed, noise=noise)
     surface = fit(rows, IDLE_W)
-    predicted = surface.predict(rows.settings, np.full(len(rows), MEDIAN_LOAD))
+    predicted = surface.predict_at(surface.above.plane.locate(rows.settings), np.full(len(rows), MEDIAN_LOAD))
     fresh, _ = observe(seed + 1, noise=noise)
     inside = np.abs(np.log(fresh.power_w) - predicted.log_mean) <= 1.645 * predicted.log_sd
     assert 0.78 <= inside.mean() <= 1.0

@@ -182,6 +182,17 @@ def test_surface_accepts_a_continuous_quantity_next_to_the_settings():
     assert np.sqrt(np.mean((told.log_throughput_mean - truth) ** 2)) < 0.05
 
 
+def test_data_sets_of_nearly_the_same_size_keep_their_own_level_if_sent_repeatedly():
+    rng = np.random.default_rng(15)
+    sizes = np.concatenate([1e6 * (1 + 1e-5 * np.arange(290)), np.geomspace(1e7, 1e10, 10)])
+    level = np.repeat(rng.normal(0, 0.5, 300), 8)
+    settings = np.stack([np.tile([1.0, 2, 4, 8], 600), np.repeat(sizes, 8)], axis=1)
+    truth = 18 + 0.3 * np.log2(settings[:, 0]) + level
+    rows = leaf(settings, truth + rng.normal(0, 0.1, len(truth)), axes=("concurrency", "mean_file_bytes"))
+    told = fit_leaf(rows).predict(settings, rows.load)
+    assert np.sqrt(np.mean((told.log_throughput_mean - truth) ** 2)) < 0.15
+
+
 @pytest.mark.parametrize(
     ("rows", "diagnosis"),
     [

@@ -22,13 +22,12 @@ from itertools import combinations, pairwise
 from typing import Self
 
 import numpy as np
-from scipy.interpolate import BSpline
 
 from tradewind.learning.observations import Floats
 
 SEGMENTS = 5
 DEGREE = 3
-PAIR_COLUMNS = 24
+PAIR_COLUMNS = 16
 """Columns kept of one interaction: those of largest prior variance, the rest is left to kriging."""
 
 
@@ -138,12 +137,18 @@ class Design:
 
     def compute_columns(self, x: Floats) -> Floats:
         """Return the design matrix (n, q) at coordinates x (n, axes)."""
-        margins = [axis.compute_columns(x[:, j]) for j, axis in enumerate(self.axes)]
+        margins = [_compute_once_a_value(axis, x[:, j]) for j, axis in enumerate(self.axes)]
         parts = [np.ones((len(x), 1)), *(m[:, :1] for m in margins), *(m[:, 1:] for m in margins)]
         for j, k, leading in self.pairs:
             product = margins[j][:, :, None] * margins[k][:, None, :]
             parts.append(product.reshape(len(x), -1)[:, list(leading)])
         return np.concatenate(parts, axis=1)
+
+
+def _compute_once_a_value(axis: AxisBasis, x: Floats) -> Floats:
+    """M (n, K − 1) at coordinates x (n,), which take few values: settings are on a lattice."""
+    values, place = np.unique(x, return_inverse=True)
+    return axis.compute_columns(values)[place]
 
 
 def _build_varying_axes(names: tuple[str, ...], settings: Floats) -> list[AxisBasis]:
@@ -174,10 +179,18 @@ def _compute_mixed_form(size: int) -> Floats:
 
 
 def _compute_b_splines(x: Floats, knots: Floats, degree: int) -> Floats:
+    """Return the B-splines (n, K) at coordinates x (n,), cut to the range of the knots, by the recursion of Cox and
+    de Boor on equidistant knots.
+    """
     size = len(knots) - degree - 1
-    inside = np.clip(x, knots[degree], knots[size])
-    dense: Floats = BSpline.design_matrix(inside, knots, degree).toarray()
-    return dense
+    place = (np.clip(x, knots[degree], knots[size]) - knots[0]) / (knots[1] - knots[0])
+    first = np.arange(len(knots) - 1)
+    basis: Floats = (np.minimum(place.astype(np.intp), size - 1)[:, None] == first).astype(np.float64)
+    away = place[:, None] - first
+    for order in range(1, degree + 1):
+        rising, falling = away[:, :-order], order - away[:, 1 : len(first) - order + 1]
+        basis = (rising * basis[:, :-1] + falling * basis[:, 1:]) / order
+    return basis
 
 
 def _find_leading_columns(one: Floats, two: Floats) -> tuple[int, ...]:

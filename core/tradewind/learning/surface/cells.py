@@ -12,7 +12,12 @@ from tradewind.learning.surface.basis import Design
 Index = NDArray[np.intp]
 
 MAX_STEPS = 256
-"""Distinct values that an axis keeps; a quantity that varies freely is rounded to as many equal steps of its range."""
+"""Equal steps of its range to which a quantity that varies freely is rounded."""
+
+ROWS_A_VALUE = 4
+"""Rows at each value of an axis, on average, from which on its values are never rounded: they belong to data sets that
+were sent again and again, and two of nearly the same size may behave differently.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +42,10 @@ class Cells:
         """Return the cells of rows at coordinates (n, axes)."""
         steps, ranks = [], []
         for j, axis in enumerate(design.axes):
-            grid = axis.grid if len(axis.grid) <= MAX_STEPS else np.linspace(axis.grid[0], axis.grid[-1], MAX_STEPS)
+            is_repeated = len(coordinates) >= ROWS_A_VALUE * len(axis.grid)
+            grid = axis.grid
+            if len(grid) > MAX_STEPS and not is_repeated:
+                grid = np.linspace(grid[0], grid[-1], MAX_STEPS)
             steps.append(grid)
             ranks.append(_find_nearest(grid, coordinates[:, j]))
         shape = tuple(len(grid) for grid in steps)

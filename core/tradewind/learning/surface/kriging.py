@@ -12,6 +12,7 @@ Cressie, "Statistics for Spatial Data" (1993), §3.2 (kriging; here the mean is 
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -19,6 +20,7 @@ from scipy.spatial import cKDTree
 
 from tradewind.learning.observations import Floats
 from tradewind.learning.surface.cells import Cells, Index
+from tradewind.learning.surface.robust import LEAF_CELLS
 
 NEIGHBOURS = 16
 WORTHWHILE = 0.02
@@ -27,8 +29,8 @@ WORTHWHILE = 0.02
 PROMISING = 0.005
 """Share that the first signal tried must save, or the others are not."""
 
-SIGNAL_FACTORS = (1.6, 1.1, 2.5, 5.0)
-"""Signal variances tried, in units of the largest lag-1 covariance."""
+FIRST_SIGNAL, LARGER_SIGNALS, SMALLER_SIGNALS = 1.6, (2.5, 5.0), (1.1,)
+"""Signal variances tried, in units of the largest lag-1 covariance: smaller ones only where the larger gain nothing."""
 
 METRIC_DIGITS = 4
 METRIC_FACTOR = 5.0
@@ -43,6 +45,9 @@ SAME_PLACE = 1e-9
 
 NEVER_SEEN = 1e6
 """Noise variance of a cell whose rows are all disbelieved."""
+
+UNBOUNDED = 1e300
+"""Diagonal of the rows that a factorisation carries along."""
 
 BLOCK = 2048
 """Cells solved at once, which bounds the memory."""
@@ -80,7 +85,7 @@ class ResidualKriging:
     def find_neighbours(self, position: Floats, *, skip: int) -> Index:
         """(r, ≤ NEIGHBOURS) cells next to places (r, axes), without the first ``skip``."""
         last = min(NEIGHBOURS + skip, len(self.position))
-        tree = cKDTree(self.position * self.metric)
+        tree = cKDTree(self.position * self.metric, LEAF_CELLS)
         _, near = tree.query(position * self.metric, k=np.arange(1 + skip, last + 1), p=1)
         return np.asarray(near, dtype=np.intp)
 
@@ -96,22 +101,30 @@ class ResidualKriging:
         return np.concatenate(mean), np.concatenate(variance)
 
     def predict_from(self, around: "_Surroundings") -> tuple[Floats, Floats]:
-        """Return the mean and variance (r,) at the places that ``around`` describes."""
+        """Return the mean and variance (r,) at the places that ``around`` describes.
+
+        Notes
+        -----
+        With K = LL', the mean is k'K⁻¹r = (L⁻¹k)'(L⁻¹r), and k'K⁻¹k likewise. Both solutions are rows of the Cholesky
+        factor of K with k and r as two rows more, whatever stands on their diagonal.
+        """
         near, count = around.near, around.near.shape[1]
         one, two = around.pairs
-        covariance = self.signal * np.exp(-np.tensordot(self.decay, around.between, axes=1))
-        K = np.empty((len(near), count, count))
-        K[:, one, two] = covariance
-        K[:, two, one] = covariance
-        own = np.arange(count)
-        K[:, own, own] = self.signal + self.nugget + self.noise[near]
         distance = np.tensordot(self.decay, around.distance, axes=1)
         k = self.signal * np.exp(-distance)
         if self.nugget > 0:
             k += self.nugget * (distance < SAME_PLACE)
-        weights = np.linalg.solve(K, k[:, :, None])[:, :, 0]
-        mean = np.sum(weights * self.residual[near], axis=1)
-        variance = self.signal + self.nugget - np.sum(weights * k, axis=1)
+        joint = np.zeros((len(near), count + 2, count + 2))
+        joint[:, two, one] = self.signal * np.exp(-np.tensordot(self.decay, around.between, axes=1))
+        own = np.arange(count)
+        joint[:, own, own] = self.signal + self.nugget + self.noise[near]
+        joint[:, count, :count] = k
+        joint[:, count + 1, :count] = self.residual[near]
+        joint[:, count, count] = joint[:, count + 1, count + 1] = UNBOUNDED
+        factor = np.linalg.cholesky(joint)
+        toward, of_residual = factor[:, count, :count], factor[:, count + 1, :count]
+        mean: Floats = np.einsum("rk,rk->r", toward, of_residual)
+        variance = self.signal + self.nugget - np.einsum("rk,rk->r", toward, toward)
         return mean, np.maximum(variance, 0.0)
 
 
@@ -172,20 +185,26 @@ def fit_kriging(effects: ResidualKriging, cells: Cells, held_out: Floats, believ
     strongest = float(np.max(lagged, initial=0.0))
     if len(cells) <= NEIGHBOURS // 2 or strongest <= 0:
         return None
-    weight = believed / np.sum(believed)
-    plain = float(weight @ held_out**2)
     effects = replace(effects, metric=_compute_metric(lagged, METRIC_FACTOR * strongest))
     surroundings = effects.find_surroundings()
-    best, least = None, plain
-    for factor in SIGNAL_FACTORS:
+    weight = believed / np.sum(believed)
+    plain = float(weight @ held_out**2)
+
+    def krige(factor: float) -> tuple[float, KrigingFit]:
+        """Return the mean square that a signal leaves, and its kriging."""
         signal = min(factor * strongest, LARGEST_SIGNAL * plain)
         kriging = _set_kernel(effects, signal, -np.log(_compute_correlation(lagged, signal)))
-        mean, variance = kriging.predict_cells(surroundings)
-        loss = float(weight @ (held_out - mean) ** 2)
+        fit = KrigingFit(kriging, *kriging.predict_cells(surroundings))
+        return float(weight @ (held_out - fit.mean) ** 2), fit
+
+    least, best = krige(FIRST_SIGNAL)
+    if least > (1 - PROMISING) * plain:
+        return None
+    larger = krige(LARGER_SIGNALS[0])
+    others = LARGER_SIGNALS[1:] if larger[0] < least else SMALLER_SIGNALS
+    for loss, kriged in chain([larger], map(krige, others)):
         if loss < least:
-            best, least = KrigingFit(kriging, mean, variance), loss
-        if least > (1 - PROMISING) * plain:
-            return None
+            least, best = loss, kriged
     return best if least < (1 - WORTHWHILE) * plain else None
 
 

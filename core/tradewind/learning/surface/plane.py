@@ -43,6 +43,15 @@ class LoadTerm:
 
 
 @dataclass(frozen=True, slots=True)
+class Places:
+    """Distinct settings to predict at: coordinates (d, axes), design columns (d, q), and the one of each row (r,)."""
+
+    x: Floats
+    columns: Floats
+    of_row: Index
+
+
+@dataclass(frozen=True, slots=True)
 class Plane:
     """What the surfaces of one leaf share: design, cells, design matrix (m, q) of the cells, load columns (n, l)."""
 
@@ -61,6 +70,11 @@ class Plane:
         load_columns = term.compute_columns(load) if term else np.empty((len(load), 0))
         return cls(design, cells, design.compute_columns(cells.x), find_nearest_cells(cells), term, load_columns)
 
+    def locate(self, settings: Floats) -> Places:
+        """Return where raw settings (r, k) are."""
+        x, of_row = _find_distinct(self.design.compute_coordinates(settings))
+        return Places(x, self.design.compute_columns(x), of_row)
+
     def is_comparable_with(self, other: Self) -> bool:
         """Return whether smoothing parameters of one plane mean the same on the other."""
         own_axes, other_axes = ([axis.name for axis in plane.design.axes] for plane in (self, other))
@@ -71,3 +85,16 @@ class Plane:
         q = self.columns.shape[1]
         wiggly = slice(q + 1, q + self.load_columns.shape[1])
         return (*self.design.blocks, wiggly) if wiggly.stop > wiggly.start else self.design.blocks
+
+
+def _find_distinct(x: Floats) -> tuple[Floats, Index]:
+    """Return the distinct rows of coordinates (r, axes) and the place of each row among them: repeats are predicted
+    once.
+    """
+    order = np.lexsort(x.T)
+    ordered = x[order]
+    new = np.ones(len(x), dtype=np.bool_)
+    new[1:] = np.any(ordered[1:] != ordered[:-1], axis=1)
+    of_row = np.empty(len(x), dtype=np.intp)
+    of_row[order] = np.cumsum(new) - 1
+    return ordered[new], of_row

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tradewind.learning.observations import Flags, Floats
-from tradewind.learning.surface.cells import Cells, Index
+from tradewind.learning.surface.cells import Cells
 from tradewind.learning.surface.kriging import ResidualKriging, compute_cell_effects, fit_kriging, krige_like
-from tradewind.learning.surface.plane import Plane
+from tradewind.learning.surface.plane import Places, Plane
 from tradewind.learning.surface.reml import MixedFit, fit_mixed
 from tradewind.learning.surface.robust import (
     CellSums,
@@ -25,6 +25,7 @@ from tradewind.learning.surface.variance import NoiseModel, compute_paule_mandel
 PASSES = 4
 WARM_PASSES = 2
 REML_STEPS = 6
+WARM_REML_STEPS = 2
 FIRST_PRECISION = 10.0
 CONVERGENCE_TOLERANCE = 0.01
 """Mean change of the robust weights below which another pass is not worth its time."""
@@ -60,6 +61,7 @@ class Surface:
     calibration : factor on the deviations that makes the central 90 % band hold on held-out residuals.
     smearing : factor from exp(mean + s²/2) to the mean of the raw quantity, from held-out rows.
     held_out : leave-one-out predictions of the training rows.
+    fitted : (n,) log means at the training rows.
     smooth_residual : (n,) log residuals of the training rows from f + L alone. Where settings were swept in order,
         neighbours on the lattice are neighbours in time, and g and u_c take what belongs to the hour.
     weight : (n,) robust weights of the training rows.
@@ -75,16 +77,20 @@ class Surface:
     calibration: float
     smearing: float
     held_out: LeaveOneOut
+    fitted: Floats
     smooth_residual: Floats
     weight: Floats
 
     def predict(self, settings: Floats, load: Floats, *, local: bool = True) -> SurfacePrediction:
         """Predict at raw settings (r, k) under load (r,), NaN for the median; without g and u_c if not ``local``."""
-        x, of_row = _find_distinct(self.plane.design.compute_coordinates(settings))
-        B = self.plane.design.compute_columns(x)
+        return self.predict_at(self.plane.locate(settings), load, local=local)
+
+    def predict_at(self, places: Places, load: Floats, *, local: bool = True) -> SurfacePrediction:
+        """Predict at places of the plane, as `predict` does: surfaces of one leaf share them."""
+        x, B, of_row = places.x, places.columns, places.of_row
         q = B.shape[1]
         mean = self.centre + B @ self.fit.coefficients[:q]
-        variance = _compute_quadratic_form(B, self.fit.covariance[:q, :q])
+        variance = self.fit.compute_variance(B)
         certified = variance <= self.widest * (1 + ROUNDING)
         if local and self.kriging is not None:
             more, spread = self.kriging.predict(self.plane.cells.compute_positions(x))
@@ -177,7 +183,7 @@ def fit_surface(plane: Plane, values: Floats, start: Surface | None = None) -> S
         precisions=start.fit.precisions if start and warm else np.full(len(plane.blocks), FIRST_PRECISION),
     )
     for turn in range(WARM_PASSES if warm else PASSES):
-        better = _improve(plane, y, state, constant_noise=turn == 0 and not warm)
+        better = _improve(plane, y, state, is_first=turn == 0, is_warm=warm)
         change = float(np.mean(np.abs(better.weight - state.weight)))
         state = better
         if turn > 0 and change < CONVERGENCE_TOLERANCE:
@@ -185,16 +191,16 @@ def fit_surface(plane: Plane, values: Floats, start: Surface | None = None) -> S
     return _finish(plane, centre, y, state, start if warm else None)
 
 
-def _improve(plane: Plane, y: Floats, state: _State, *, constant_noise: bool) -> _State:
+def _improve(plane: Plane, y: Floats, state: _State, *, is_first: bool, is_warm: bool) -> _State:
     """Return the one pass: REML at the current weights, then noise, weights and τ² from leave-one-out residuals."""
     cells = plane.cells
-    solution = _solve(plane, y, state, REML_STEPS)
+    solution = _solve(plane, y, state, WARM_REML_STEPS if is_warm else REML_STEPS)
     surface, rest = solution.surface, solution.rest
     effect = np.zeros(len(cells)), np.full(len(cells), state.tau2)
     row = state.compute_row_precision(cells)
     without = predict_cells_left_out(CellSums.of(cells, rest, row), surface, state.tau2)
     loo = leave_one_out(cells, rest, row, without, effect)
-    if constant_noise:
+    if is_first and not is_warm:
         noise = NoiseModel.constant(cells, compute_robust_variance(loo.residual[state.known]))
     else:
         noise = state.noise.take_scoring_step(cells, loo, state.weight)
@@ -221,7 +227,7 @@ def _solve(plane: Plane, y: Floats, state: _State, steps: int) -> _Solution:
         G[q:, q:] += (within * row[:, None]).T @ within
         g[q:] += within.T @ (row * (y - sums.mean[cells.of_row]))
     fit = fit_mixed(G, g, plane.blocks, state.precisions, steps)
-    surface = B @ fit.coefficients[:q], _compute_quadratic_form(B, fit.covariance[:q, :q])
+    surface = B @ fit.coefficients[:q], fit.compute_variance(B)
     return _Solution(fit, surface, y - L @ fit.coefficients[q:])
 
 
@@ -255,6 +261,7 @@ def _finish(plane: Plane, centre: float, y: Floats, state: _State, start: Surfac
         calibration=compute_conformal_factor((loo.residual / deviation)[state.known]),
         smearing=compute_smearing_factor(y - loo.residual, loo.residual, deviation, state.weight),
         held_out=loo,
+        fitted=centre + y - loo.own_residual,
         smooth_residual=solution.rest - f[c],
         weight=state.weight,
     )
@@ -293,21 +300,3 @@ def compute_conformal_factor(z: Floats) -> float:
     """
     level = min(1.0, COVERAGE * (1 + 1 / len(z)))
     return max(float(np.quantile(np.abs(z), level)) / NORMAL_90, SMALLEST_CALIBRATION)
-
-
-def _find_distinct(x: Floats) -> tuple[Floats, Index]:
-    """Return the distinct rows of coordinates (r, axes) and the place of each row among them: repeats are predicted
-    once.
-    """
-    order = np.lexsort(x.T)
-    ordered = x[order]
-    new = np.ones(len(x), dtype=np.bool_)
-    new[1:] = np.any(ordered[1:] != ordered[:-1], axis=1)
-    of_row = np.empty(len(x), dtype=np.intp)
-    of_row[order] = np.cumsum(new) - 1
-    return ordered[new], of_row
-
-
-def _compute_quadratic_form(B: Floats, V: Floats) -> Floats:
-    form: Floats = np.maximum(np.einsum("ij,ij->i", B @ V, B), 0.0)
-    return form

@@ -29,6 +29,9 @@ REJECT = 12.0
 NEIGHBOURS = 8
 """Cells that are asked whether they see the same as a suspicious row."""
 
+LEAF_CELLS = 40
+"""Cells that a search tree does not divide further: on a lattice many are equally far, and dividing costs more."""
+
 LARGEST_LEVERAGE = 0.999
 
 
@@ -118,7 +121,7 @@ def find_nearest_cells(cells: Cells) -> Index:
     """(m, ≤ NEIGHBOURS) nearest other cells in steps of the lattice."""
     count = min(NEIGHBOURS, len(cells) - 1)
     place = cells.rank.astype(np.float64)
-    _, found = cKDTree(place).query(place, k=np.arange(2, count + 2), p=1)
+    _, found = cKDTree(place, LEAF_CELLS).query(place, k=np.arange(2, count + 2), p=1)
     return np.asarray(found, dtype=np.intp)
 
 
