@@ -42,7 +42,7 @@ def test_a_prefix_of_each_line_does_not_matter(prefix):
     imported, refused, report = run([prefix + each for each in plain])
     assert (refused, report.format) == ([], "rclone")
     assert [item.record.id for item in imported] == [item.record.id for item in run(plain)[0]]
-    texts, _, _ = run([prefix + gridftp_line()] * 2, NO_CONTEXT)
+    texts, _, _ = run([prefix + gridftp_line(file=file) for file in ("/a", "/b")], NO_CONTEXT)
     assert [item.record.parameters.parallelism for item in texts] == [4, 4]
 
 
@@ -122,7 +122,10 @@ def test_an_array_larger_than_a_line_may_be_is_read_and_one_that_is_cut_off_is_r
 
 
 def test_an_export_of_a_search_with_all_hits_in_one_document_is_read():
-    hits = {"took": 3, "hits": {"total": 2, "hits": [{"_id": str(n), "_source": message()} for n in range(2)]}}
+    hits = {
+        "took": 3,
+        "hits": {"total": 2, "hits": [{"_id": str(n), "_source": message(tr_id=str(n))} for n in range(2)]},
+    }
     imported, refused, _ = run(json.dumps(hits, indent=2).encode(), NO_CONTEXT)
     assert (len(imported), refused) == (2, [])
 
@@ -130,7 +133,7 @@ def test_an_export_of_a_search_with_all_hits_in_one_document_is_read():
 @pytest.mark.parametrize("pack", [bytes, gzip.compress, zstandard.compress, bz2.compress, lzma.compress])
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"])
 def test_packing_and_encoding_do_not_matter(pack, encoding):
-    imported, refused, _ = run(pack("\n".join([gridftp_line()] * 3).encode(encoding)), NO_CONTEXT)
+    imported, refused, _ = run(pack("\n".join(gridftp_line(file=file) for file in "abc").encode(encoding)), NO_CONTEXT)
     assert (len(imported), refused) == (3, [])
 
 

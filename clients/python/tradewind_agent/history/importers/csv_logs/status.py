@@ -21,6 +21,7 @@ class NoTransfer(Enum):
     NOT_ENDED = "of transfers that had not ended"
     OTHER_COMMAND = "of listings and other commands"
     REPEATED = "of attempts that were repeated"
+    IN_TWICE = "that are in the file twice"
     EMPTY = "of empty files, or that moved no byte,"
 
 

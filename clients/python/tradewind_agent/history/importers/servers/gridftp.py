@@ -135,6 +135,7 @@ def _make_reader(context: ImportContext, report: ImportReport) -> Callable[[Line
             total_bytes=moved,
             path=_read_path(values.buffer),
             parameters=_read_parameters(values.streams, values.block),
+            identity=line.text if "." in values.date else "",
         )
 
     return read

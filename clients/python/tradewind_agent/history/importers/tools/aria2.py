@@ -196,7 +196,7 @@ def _list_rows(text: LogText, context: ImportContext, report: ImportReport) -> I
                 if _has_moved_nothing(result, log):
                     report.skip("downloads that failed before their first byte")
                 else:
-                    yield ImportedRow(_build_record(result, line, log), line.number)
+                    yield ImportedRow(_build_record(result, line, log), line.number, text=line.text)
             elif (summary := _SUMMARY.search(line.text)) is not None:
                 log.read_summary(summary)
             elif (notice := _NOTICE.match(line.text)) is not None:

@@ -156,6 +156,7 @@ def _read_report(message: Mapping[str, object], context: ImportContext, report: 
         status=Status.SUCCEEDED,
         moved_bytes=moved,
         total_bytes=moved,
+        identity=_find_cookie(start),
         retransmitted_bytes=segment_bytes * read_count("path", sent, "retransmits") if segment_bytes else None,
         path=_read_path(end),
         parameters=Parameters(

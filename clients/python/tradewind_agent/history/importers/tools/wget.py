@@ -75,7 +75,7 @@ def _list_rows(text: LogText, context: ImportContext, report: ImportReport) -> I
                 record = _read_record(saved, line, request, context, report)
                 request = _Request()
                 if record is not None:
-                    yield ImportedRow(record, line.number)
+                    yield ImportedRow(record, line.number, text=line.text)
             elif (broken := _BROKEN.match(line.text)) is not None:
                 request.held_bytes = int(broken["at_byte"][:18])
             elif (answer := _ANSWER.match(line.text)) is not None:
