@@ -24,7 +24,12 @@ SAVED = re.compile(
 )
 _RATE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \([^)]*/s\) [-–—] ")
 BRIEF = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d URL:\S+ \[\d+(?:/\d+)?\] -> ")
-_ANSWER = re.compile(r".*\.\.\. (?P<code>\d{3})\b")
+_ANSWER = re.compile(r".*==> REST \d+ (?:\.\.\.|…)|.*(?:\.\.\.|…) (?P<code>\d{3})\b(?!%)")
+"""The answer of a server, or FTP's command for the rest of a file, whose answer has no code in the log.
+
+The dots of the progress stand before a number, too, of per cent.
+"""
+
 _BROKEN = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \([^)]*/s\) [-–—] .* (?P<at_byte>\d+)(?:/\d+)?\. ")
 _NO_TIMES = InvalidValue("started_at", "is not in the log of wget --no-verbose; leave that option out")
 _PARTIAL = "206"
@@ -79,7 +84,7 @@ def _list_rows(text: LogText, context: ImportContext, report: ImportReport) -> I
             elif (broken := _BROKEN.match(line.text)) is not None:
                 request.held_bytes = int(broken["at_byte"][:18])
             elif (answer := _ANSWER.match(line.text)) is not None:
-                request.code, request.left_bytes = answer["code"], None
+                request.code, request.left_bytes = answer["code"] or _PARTIAL, None
             elif request.code == _PARTIAL and request.left_bytes is None:
                 request.left_bytes = _read_left_bytes(line.text)
         except InvalidValue as invalid:
