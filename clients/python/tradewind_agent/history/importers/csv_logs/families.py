@@ -304,7 +304,11 @@ class _RowReader:
     def _compute_duration_s(self, row: list[str]) -> float | None:
         if "duration" in self._place:
             title = self._reading.columns.find_title("duration")
-            return compute_positive_if_known(title, self._rate_texts(row)[1], TIME_UNITS[self._reading.units.duration])
+            scale = TIME_UNITS[self._reading.units.duration]
+            duration_s = compute_positive_if_known(title, self._rate_texts(row)[1], scale)
+            if duration_s is not None and self._reading.durations_agree:
+                self._reading.times.require_duration(row, title, duration_s)
+            return duration_s
         return self._reading.times.compute_duration_s(row)
 
     def _compute_rate_and_duration(self, row: list[str], moved_bytes: int, path: Path) -> tuple[float, float]:

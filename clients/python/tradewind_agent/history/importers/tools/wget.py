@@ -12,6 +12,7 @@ from tradewind.errors import InvalidValue
 from tradewind.transfer import Direction, Status, TransferRecord
 from tradewind.units import BITS_PER_BYTE
 from tradewind_agent.history.importers.fields import require_possible_rate, round_within
+from tradewind_agent.history.importers.instants import attach_zone
 from tradewind_agent.history.importers.log_text import Line, LogText
 from tradewind_agent.history.importers.logged_transfer import TWO_IN_ONE, LoggedTransfer, find_url_part, name_end
 from tradewind_agent.history.importers.ports import ImportContext, ImportedRow, ImportReport, RefusedRow, refuse_row
@@ -123,9 +124,9 @@ def _read_record(
     if rate_bps == 0 or (duration_s := BITS_PER_BYTE * moved / rate_bps) > _LONGEST_S:
         raise InvalidValue("outcome.throughput_bps", "is zero, or next to it")
     try:
-        ended_at = datetime.fromisoformat(saved["at"]).replace(tzinfo=context.zone).astimezone(UTC)
-    except ValueError:
-        raise InvalidValue("ended_at", f"does not exist: {saved['at']!r}") from None
+        ended_at = attach_zone(datetime.fromisoformat(saved["at"]), context.zone).astimezone(UTC)
+    except ValueError as impossible:
+        raise InvalidValue("ended_at", f"does not exist: {saved['at']!r} ({impossible})") from None
     return LoggedTransfer(
         started_at=ended_at - timedelta(seconds=duration_s),
         ended_at=ended_at,
