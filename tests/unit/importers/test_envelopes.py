@@ -46,6 +46,26 @@ def test_a_prefix_of_each_line_does_not_matter(prefix):
     assert [item.record.parameters.parallelism for item in texts] == [4, 4]
 
 
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda text: f'"{text}"',
+        lambda text: f"/var/log/gridftp.log.1:{text}",
+        lambda text: f"gridftp.log:12:{text}",
+        lambda text: f"12:{text}",
+        lambda text: f"__REALTIME_TIMESTAMP=1772359210000000\nMESSAGE={text}\n_PID=12\n",
+        lambda text: f"Sun 2026-03-01 10:00:10.5 UTC [s=7;i=1]\n    _PID=12\n    MESSAGE={text}",
+        lambda text: json.dumps({"version": "1.1", "host": "dtn", "short_message": text, "timestamp": 1.5}),
+        lambda text: json.dumps({"log": text, "container_id": "7", "container_name": "g", "source": "stdout"}),
+        lambda text: json.dumps({"message": text, "timestamp": "2026-03-01T10:00:10Z", "ddsource": "g"}),
+    ],
+)
+def test_line_in_an_export_of_text_is_read(wrap):
+    lines = [gridftp_line(), gridftp_line(file="/b", streams="2")]
+    imported, refused, _ = run([wrap(line) for line in lines], NO_CONTEXT)
+    assert ([item.record.parameters.parallelism for item in imported], refused) == ([4, 2], [])
+
+
 def test_a_table_with_bars_keeps_its_first_column():
     lines = ["source | size | duration (s) | cc", "host-1 | 4000000 | 2 | 4", "host-1 | 4000000 | 3 | 4"]
     imported, refused, _ = run(lines, ImportContext(destination="d"))

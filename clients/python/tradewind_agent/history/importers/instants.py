@@ -78,6 +78,13 @@ def write_plainly(text: str) -> str:
     return _NAMES_BEHIND.sub(r"\1", _DATE_END.sub(" ", text))
 
 
+_ORACLE = re.compile(
+    r"(?P<day>\d\d)-(?P<month>[A-Z]{3})-(?P<year>\d\d) (?P<hour>\d\d)\.(?P<minute>\d\d)\.(?P<second>\d\d)"
+    r"(?P<fraction>\.\d{1,9})?(?P<half> [AP]M)?(?P<zone> [+-]\d\d:\d\d)?"
+)
+"""The default of Oracle's timestamps, whose dots between the hours no other program writes."""
+
+
 def spell_out(text: str) -> str:
     """Return a date with the name of its month, or in compact form, as year-month-day and time; others as they are."""
     text = text.translate(_BRACKETS).strip()
@@ -88,6 +95,12 @@ def spell_out(text: str) -> str:
             year = year if len(year) > 2 else f"{19 if int(year) >= FIRST_OF_CENTURY else 20}{year}"
             date = f"{year}-{_MONTHS[found['month'].lower()]:02d}-{int(found['day']):02d}"
             return " ".join([date, found["clock"], found["zone"] or ""]).strip()
+    if (oracle := _ORACLE.fullmatch(text)) is not None and oracle["month"].lower() in _MONTHS:
+        clock = (
+            f"{oracle['hour']}:{oracle['minute']}:{oracle['second']}{oracle['fraction'] or ''}{oracle['half'] or ''}"
+        )
+        year = int(oracle["year"]) + (1900 if int(oracle["year"]) >= FIRST_OF_CENTURY else 2000)
+        return f"{year}-{_MONTHS[oracle['month'].lower()]:02d}-{oracle['day']} {clock}{oracle['zone'] or ''}"
     if (compact := _COMPACT.fullmatch(text)) is not None:
         year, month, day, hour, minute, second, fraction, zone = (part or "" for part in compact.groups())
         return f"{year}-{month}-{day} {hour}:{minute}:{second}{fraction}{zone}"
