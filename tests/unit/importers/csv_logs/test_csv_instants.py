@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from tests.unit.importers.logs import run
+from tests.unit.importers.logs import ENDS, run
 from tradewind_agent.importers import ImportContext
 
 BERLIN = ImportContext(source="a", destination="b", timezone=ZoneInfo("Europe/Berlin"))

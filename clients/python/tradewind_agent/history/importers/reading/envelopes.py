@@ -45,7 +45,8 @@ _REPLICA = re.compile(r".*[-_]\d+")
 _BEFORE_JSON = re.compile(r"(?P<head>[^{}\",;]{1,200}?)(?P<rest>\{\s*\"[^\n]*\})\s*$")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f]")
 _BEGINNING = re.compile(
-    r"[<>\"']|(?: {4})?MESSAGE=|[\w./+-]{1,200}:(?:\d+:)?(?:DATE=|\{)|\[pod/|\[ *\d+\.|\[\d{4}-|[A-Z][a-z]{2} [ \d]|\d{4}-\d\d-\d\dT\S+ |\d+\.\d{6} "
+    r"[<>\"']|\[pod/|\[ *\d+\.|\[\d{4}-|[A-Z][a-z]{2} [ \d]|\d{4}-\d\d-\d\dT\S+ |\d+\.\d{6} "
+    r"|(?: {4})?MESSAGE=|[\w./+-]{1,200}:(?:\d+:)?(?:DATE=|\{)"
 )
 
 _MOST_LAYERS = 4
@@ -167,10 +168,8 @@ def _open_layer(text: str, *, has_services: bool) -> list[_Content]:
         return [_Content(_COLOURS.sub("", service["rest"]), service["origin"])]
     if text.startswith("{"):
         return _open_object(text) or [_Content(text)]
-    if text[:2] in ('"{', "'{") and text.endswith(text[0]):
+    if text[:2] in ('"{', "'{", '"D') and text.endswith(text[0]):
         return [_Content(_unquote(text))]
-    if text.startswith('"DATE=') and text.endswith('"'):
-        return [_Content(text[1:-1].replace('""', '"'))]
     if text[:3] in ("b'{", 'b"{'):
         return [_Content(_unquote_bytes(text))]
     for prefix in _PREFIXES:
@@ -184,6 +183,8 @@ def _open_layer(text: str, *, has_services: bool) -> list[_Content]:
 def _unquote(text: str) -> str:
     """Return a line that was exported as a quoted string, by the rules of JSON or of CSV."""
     inner = text[1:-1]
+    if inner.startswith("DATE="):
+        return inner.replace('""', '"')
     if text[0] == '"' and '""' in inner and _is_object(inner.replace('""', '"')):
         return inner.replace('""', '"')
     if text[0] == '"' and "\\" in inner:
