@@ -8,7 +8,11 @@ from types import MappingProxyType
 
 from tradewind.errors import InvalidValue
 from tradewind.units import BITS_PER_BYTE, format_bps, format_bytes
-from tradewind_agent.history.importers.csv_logs.column_pairs import drop_rounded_sizes, take_unit_columns
+from tradewind_agent.history.importers.csv_logs.column_pairs import (
+    drop_rounded_sizes,
+    reject_contradicting_columns,
+    take_unit_columns,
+)
 from tradewind_agent.history.importers.csv_logs.columns import Columns, reject_repeated_titles
 from tradewind_agent.history.importers.csv_logs.conflicts import (
     reject_conflicting_units,
@@ -27,7 +31,6 @@ from tradewind_agent.history.importers.csv_logs.samples import (
     read_plausible,
     sample_rows,
 )
-from tradewind_agent.history.importers.csv_logs.second_columns import reject_contradicting_columns
 from tradewind_agent.history.importers.csv_logs.sets import SetSizes, infer_set_sizes
 from tradewind_agent.history.importers.csv_logs.status import StatusReader, build_status_reader
 from tradewind_agent.history.importers.csv_logs.times import (
