@@ -161,9 +161,9 @@ A log may be cut off, or written to just now. Its last line, if it has no line e
 complete: JSON that can be parsed, or text of a format whose lines have a certain end. Otherwise it is refused, with the
 advice to add a line break. A watch waits for the line end.
 
-A transfer that is in a log twice, as where a broker delivers a message again or a log is appended to itself, is recorded
-once; the others are skipped and counted. Equal lines of one time in full seconds may be of several connections: they stay
-transfers of their own. A watch compares the lines that it reads at once.
+A transfer that is in a log twice, as where a broker delivers a message again or a log is appended to itself, is
+recorded once; the others are skipped and counted. Equal lines of one time in full seconds may be of several
+connections: they stay transfers of their own. A watch compares the lines that it reads at once.
 
 A file has one format. Lines of another one that are transfers are refused: read the file again with its `--format`.
 Objects that are indented, as by `jq`, may stand among lines. A line in which another begins, as where two processes
