@@ -129,7 +129,14 @@ def reject_contradicting_columns(columns: Columns, rows: Sequence[Sequence[str]]
         quantity, unit = find_quantity(title)
         first = columns.place.get(quantity or "", place)
         scales, declared = _SCALES.get(quantity or "", {}), columns.declared.get(quantity or "")
-        if first == place or unit not in scales or declared not in scales or quantity in columns.given:
+        if (
+            first == place
+            or unit is None
+            or unit not in scales
+            or declared is None
+            or declared not in scales
+            or quantity in columns.given
+        ):
             continue
         ratio = _compute_ratio(rows, (place, scales[unit]), (first, scales[declared]))
         found = None if ratio is None else find_factor(ratio)
