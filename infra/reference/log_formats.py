@@ -134,7 +134,11 @@ DESCRIPTIONS = {
             "transfer logs are such tables."
         ),
     ),
-    "ndjson": ("The project's own records, as `POST /v1/logs` takes them", "a line", "Each line names its own ends."),
+    "ndjson": (
+        "The project's own records, as `POST /v1/logs` takes them",
+        "a line",
+        "Each line names its own ends. A rate that differs from bytes over time as units do, such as by 8, is refused.",
+    ),
 }
 PAGE_LOG = (
     "har",
@@ -146,15 +150,20 @@ PAGE_LOG = (
 ENVELOPES = """\
 What is around the lines does not matter, for an upload and for a watch. The agent takes off, also one within another:
 
-- prefixes of docker compose, CRI, `docker logs --timestamps`, `kubectl logs --prefix`, the journal, syslog (RFC 3164
-  and 5424), systemd, GitHub's runners, Jenkins and `ts`, and any text before a JSON object;
-- JSON of docker's json-file, the journal, beats, CloudWatch, Cloud Logging, Loki and Splunk, and `_source` of a search
-  export;
+- prefixes of docker compose, CRI, `docker logs --timestamps`, `kubectl logs --prefix`, the journal (also as
+  `journalctl -o export` and `-o verbose`), syslog (RFC 3164 and 5424), systemd, GitHub's runners, Jenkins, `ts` and
+  `grep`, and any text before a JSON object;
+- JSON of docker's json-file, FireLens, the journal, beats, CloudWatch, Cloud Logging, Datadog, GELF, Loki, Splunk and
+  Vector, and `_source` of a search export;
 - heads and tails of message brokers, colours of a terminal, quotes.
 
 A log may be cut off, or written to just now. Its last line, if it has no line end, is read if it shows that it is
 complete: JSON that can be parsed, or text of a format whose lines have a certain end. Otherwise it is refused, with the
 advice to add a line break. A watch waits for the line end.
+
+A transfer that is in a log twice, as where a broker delivers a message again or a log is appended to itself, is
+recorded once; the others are skipped and counted. Equal lines of one time in full seconds may be of several
+connections: they stay transfers of their own. A watch compares the lines that it reads at once.
 
 A file has one format. Lines of another one that are transfers are refused: read the file again with its `--format`.
 Objects that are indented, as by `jq`, may stand among lines. A line in which another begins, as where two processes
@@ -166,14 +175,15 @@ such as tar and zip have to be unpacked. Names have to be in UTF-8, or in an enc
 NOTATIONS = """\
 - **Header.** Titles, comments (`#`) and Excel's `sep=` may stand before it. A second line may hold the units.
   It may stand again between rows. Lines that clients of databases draw are left out, and so are rows of totals and
-  averages that have no start.
+  averages that have no start, or whose first cell is no quantity and says total.
 - **Numbers** may have a decimal comma and marks of thousands. Where `1,250` may be either, `--decimal` says which.
 - **Durations** may be `0:01:30`, `1 day, 2:03:04`, `1-02:03:04`, `1m30s` or `PT90S`.
 - **Times** may be dates in many notations, with offsets or names of zones, or epochs in s, ms, µs or ns. A time of day
   alone belongs to the column `date` (or `start date`, `end date`); an end without a date is the first such time after
   the start. A column such as `timezone` holds the zone of times without one, unless their title says UTC. `-5` is in
   hours; `-300` and names that mean several zones need `--timezone`. Where the clock was set back, a row with one of its
-  ends in the hour that it showed twice is refused.
+  ends in the hour that it showed twice is refused, and so are times over which clocks of the zone were set forward.
+  Epochs are from 2001 to 2065: ticks of .NET and seconds of NTP or Apple are refused.
 - **Dates** such as `03/01/2026` or `14/03/16` are never guessed. A date that exists in one order alone settles a file,
   or rows that follow each other in time in one order alone. Otherwise the file is refused; `--date-order dmy`, `mdy` or
   `ymd` settles it. Dates with dots and years of four digits are `dmy`. Years from 90 on are of the last century.
@@ -181,6 +191,8 @@ NOTATIONS = """\
   refuses the file. `--unit COLUMN=UNIT` settles it. It also refuses sizes in `Mb` and rates in `mb/s` without rates and
   times. Cells may hold units, such as `1.2 GiB` or `12 Mb/s`. `38M` may be of 1000 or of 1024, and `12M/s` of bits or
   of bytes: `--unit size=MiB` and `--unit rate=MB/s` say so for all prefixes of the column.
+  A second column of rates or durations that differs from the first as units do is refused, as is a total other than the
+  file size without a count of files, and a row whose duration differs so from start and end where others agree.
   A column such as `size_unit` may hold one unit. A rounded size gives way to the exact bytes of another column.
 - **Last row.** A row without a line end may be cut off. It is read if other rows show that its last cell is complete: a
   time as long as those, as many decimals, the same unit, a known word, a quoted cell, or a column that is not
@@ -188,6 +200,8 @@ NOTATIONS = """\
 - **Titles.** Two columns of one title with different values are refused, and so are bytes sent next to bytes received.
   `start` counts rather than `timestamp`.
 - **Ends** may be addresses or paths; the host counts. A local path is the end that `--source` or `--destination` names.
+- **States** may be words, phrases such as `Transfer OK`, or codes. A phrase that says both, such as `done with errors`,
+  is refused, and so are numbers in a column such as `status` none of which is 0.
 - **Attempts.** A failed row of a named file gives way to one of a higher `attempt`.
 - **Settings.** Without columns of settings, files at once follow from overlapping rows."""
 

@@ -49,9 +49,15 @@ def test_a_year_in_front_of_a_billed_line_is_no_other_line(year):
     assert [(row.row, row.field) for row in refused] == [(2, "row")]
 
 
-@pytest.mark.parametrize(("name", "text"), [("gridftp", gridftp_line()), ("fts", json.dumps(message()))])
-def test_a_byte_order_mark_amid_a_log_does_not_matter(name, text):
-    imported, refused, report = run(["\ufeff" + text, "\ufeff" + text], ENDS)
+@pytest.mark.parametrize(
+    ("name", "texts"),
+    [
+        ("gridftp", [gridftp_line(file="/a"), gridftp_line(file="/b")]),
+        ("fts", [json.dumps(message()), json.dumps(message(nstreams=3))]),
+    ],
+)
+def test_a_byte_order_mark_amid_a_log_does_not_matter(name, texts):
+    imported, refused, report = run(["\ufeff" + text for text in texts], ENDS)
     assert (len(imported), refused, report.format) == (2, [], name)
 
 
@@ -70,7 +76,7 @@ def test_an_indented_transfer_of_another_format_is_refused_and_not_passed_over()
 
 
 def test_a_brace_that_nothing_closes_leaves_the_lines_behind_it_alone():
-    imported, _, _ = run([json.dumps(message()), "{", *[json.dumps(message(nstreams=3))] * 3], ENDS)
+    imported, _, _ = run([json.dumps(message()), "{", *[json.dumps(message(nstreams=n)) for n in (3, 4, 5)]], ENDS)
     assert len(imported) == 4
 
 

@@ -135,7 +135,11 @@ RCLONE_LINE = json.dumps(
 
 
 def test_transfers_of_another_format_are_refused_and_not_skipped():
-    lines = [GRIDFTP_LINE] * 4 + ["Server started in daemon mode.", RCLONE_LINE]
+    lines = [
+        *(GRIDFTP_LINE.replace("FILE=/", f"FILE=/{n}/") for n in range(4)),
+        "Server started in daemon mode.",
+        RCLONE_LINE,
+    ]
     imported, refused, report = run(lines)
     assert (len(imported), refused) == (4, [])
     assert report.first_reasons == {
@@ -160,5 +164,49 @@ def test_readers_that_pass_over_messages_refuse_transfers_of_another_format(samp
     context = ImportContext(source="a", destination="b", written_at=datetime(2026, 11, 29, tzinfo=UTC))
     alone, _, _ = run(content, context)
     imported, refused, _ = run(content * 3 + GRIDFTP_LINE.encode() + b"\n", context)
-    assert len(imported) == 3 * len(alone)
+    assert {item.record.ended_at for item in imported} == {item.record.ended_at for item in alone}
     assert ["--format gridftp" in each.reason for each in refused] == [True]
+
+
+def own_record(throughput_bps: float, *, ended_at: str = "2026-03-01T10:00:20Z") -> str:
+    return json.dumps(
+        {
+            "id": "5f0c1c9e-0000-5000-8000-000000000001",
+            "started_at": "2026-03-01T10:00:00Z",
+            "ended_at": ended_at,
+            "source": "alpha",
+            "destination": "beta",
+            "mover": {"name": "own"},
+            "protocol": "https",
+            "direction": "download",
+            "dataset": {"file_count": 1, "total_bytes": 40_000_000},
+            "outcome": {
+                "status": "succeeded",
+                "bytes_moved": 40_000_000,
+                "files_done": 1,
+                "files_failed": 0,
+                "throughput_bps": throughput_bps,
+            },
+            "path": {},
+            "parameters": {"concurrency": 2},
+        }
+    )
+
+
+@pytest.mark.parametrize("factor", [8, 1 / 8, 1000, 1 / 1000, 1024, 8000, 1 / 8000, 8192, 1e6])
+def test_own_record_whose_rate_is_in_another_unit_than_bytes_over_time_is_refused(factor):
+    imported, refused, _ = run([own_record(16e6 * factor)])
+    assert imported == []
+    assert refused[0].field == "outcome.throughput_bps"
+    assert "bytes over time 16 Mbit/s: a factor of" in refused[0].reason
+
+
+@pytest.mark.parametrize("factor", [1, 0.9, 1.1, 2, 5, 7, 9, 900, 0.3])
+def test_own_record_whose_rate_is_of_another_span_is_left_alone(factor):
+    imported, refused, _ = run([own_record(16e6 * factor)])
+    assert (len(imported), refused) == (1, [])
+
+
+def test_own_record_of_a_second_may_have_any_rate_since_its_times_are_rounded():
+    imported, _, _ = run([own_record(8 * 320e6, ended_at="2026-03-01T10:00:01Z")])
+    assert len(imported) == 1

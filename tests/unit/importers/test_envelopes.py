@@ -42,8 +42,28 @@ def test_a_prefix_of_each_line_does_not_matter(prefix):
     imported, refused, report = run([prefix + each for each in plain])
     assert (refused, report.format) == ([], "rclone")
     assert [item.record.id for item in imported] == [item.record.id for item in run(plain)[0]]
-    texts, _, _ = run([prefix + gridftp_line()] * 2, NO_CONTEXT)
+    texts, _, _ = run([prefix + gridftp_line(file=file) for file in ("/a", "/b")], NO_CONTEXT)
     assert [item.record.parameters.parallelism for item in texts] == [4, 4]
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda text: f'"{text}"',
+        lambda text: f"/var/log/gridftp.log.1:{text}",
+        lambda text: f"gridftp.log:12:{text}",
+        lambda text: f"12:{text}",
+        lambda text: f"__REALTIME_TIMESTAMP=1772359210000000\nMESSAGE={text}\n_PID=12\n",
+        lambda text: f"Sun 2026-03-01 10:00:10.5 UTC [s=7;i=1]\n    _PID=12\n    MESSAGE={text}",
+        lambda text: json.dumps({"version": "1.1", "host": "dtn", "short_message": text, "timestamp": 1.5}),
+        lambda text: json.dumps({"log": text, "container_id": "7", "container_name": "g", "source": "stdout"}),
+        lambda text: json.dumps({"message": text, "timestamp": "2026-03-01T10:00:10Z", "ddsource": "g"}),
+    ],
+)
+def test_line_in_an_export_of_text_is_read(wrap):
+    lines = [gridftp_line(), gridftp_line(file="/b", streams="2")]
+    imported, refused, _ = run([wrap(line) for line in lines], NO_CONTEXT)
+    assert ([item.record.parameters.parallelism for item in imported], refused) == ([4, 2], [])
 
 
 def test_a_table_with_bars_keeps_its_first_column():
@@ -122,7 +142,10 @@ def test_an_array_larger_than_a_line_may_be_is_read_and_one_that_is_cut_off_is_r
 
 
 def test_an_export_of_a_search_with_all_hits_in_one_document_is_read():
-    hits = {"took": 3, "hits": {"total": 2, "hits": [{"_id": str(n), "_source": message()} for n in range(2)]}}
+    hits = {
+        "took": 3,
+        "hits": {"total": 2, "hits": [{"_id": str(n), "_source": message(tr_id=str(n))} for n in range(2)]},
+    }
     imported, refused, _ = run(json.dumps(hits, indent=2).encode(), NO_CONTEXT)
     assert (len(imported), refused) == (2, [])
 
@@ -130,7 +153,7 @@ def test_an_export_of_a_search_with_all_hits_in_one_document_is_read():
 @pytest.mark.parametrize("pack", [bytes, gzip.compress, zstandard.compress, bz2.compress, lzma.compress])
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"])
 def test_packing_and_encoding_do_not_matter(pack, encoding):
-    imported, refused, _ = run(pack("\n".join([gridftp_line()] * 3).encode(encoding)), NO_CONTEXT)
+    imported, refused, _ = run(pack("\n".join(gridftp_line(file=file) for file in "abc").encode(encoding)), NO_CONTEXT)
     assert (len(imported), refused) == (3, [])
 
 

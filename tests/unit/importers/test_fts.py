@@ -56,7 +56,8 @@ def test_messages_of_any_version_become_the_same_record(written):
 
 
 def test_concurrency_follows_from_messages_of_the_same_pair_that_overlap():
-    lines = [json.dumps(message()), json.dumps(message()), json.dumps(message(dst_hostname="se3.example.org"))]
+    others = [message(tr_id="2020__y"), message(dst_hostname="se3.example.org")]
+    lines = [json.dumps(each) for each in (message(), *others)]
     assert [item.record.parameters.concurrency for item in run(lines, NO_CONTEXT)[0]] == [2, 2, 1]
 
 

@@ -54,7 +54,7 @@ def test_a_file_stored_came_from_the_peer_and_one_retrieved_went_to_it():
 def test_concurrency_is_the_mean_number_of_overlapping_transfers_of_a_host_pair():
     lines = [
         line(start="20210405101000.0", date="20210405101010.0"),
-        line(start="20210405101000.0", date="20210405101010.0"),
+        line(start="20210405101000.0", date="20210405101010.0", file="/data/run2.h5"),
         line(start="20210405101000.0", date="20210405101020.0"),
         line(start="20210405101000.0", date="20210405101020.0", dest="[10.9.9.9]"),
         line(start="20210405101030.0", date="20210405101040.0"),

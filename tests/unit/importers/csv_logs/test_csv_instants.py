@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from tests.unit.importers.logs import run
+from tests.unit.importers.logs import ENDS, run
 from tradewind_agent.importers import ImportContext
 
 BERLIN = ImportContext(source="a", destination="b", timezone=ZoneInfo("Europe/Berlin"))
@@ -99,3 +99,14 @@ def test_one_end_in_the_hour_that_the_clock_showed_twice_is_refused(start, end):
 def test_durations_of_slurm_and_abbreviations_are_read(text, seconds):
     imported, refused, _ = run(["start,bytes,duration", *[f"2025-05-26 07:00:00,60000000,{text}"] * 2])
     assert ([item.record.duration_s for item in imported], refused) == ([seconds, seconds], [])
+
+
+def test_timestamps_as_oracle_writes_them_are_read():
+    rows = ["01-MAR-26 10.00.00.000000 PM,01-MAR-26 10.00.20.500000 PM,4000"]
+    rows += ["01-MAR-26 10.00.00 PM +01:00,01-MAR-26 10.00.20.500000 PM +01:00,4000"]
+    imported, refused, _ = run(["start,end,bytes", *rows], ENDS)
+    assert refused == []
+    assert [item.record.started_at for item in imported] == [
+        datetime(2026, 3, 1, hour, tzinfo=UTC) for hour in (22, 21)
+    ]
+    assert [item.record.duration_s for item in imported] == [20.5, 20.5]

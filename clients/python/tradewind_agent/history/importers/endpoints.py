@@ -1,5 +1,6 @@
 """Names of endpoints from addresses: one address written in several ways is one endpoint, and pools may be joined."""
 
+import re
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -10,11 +11,15 @@ from tradewind.errors import InvalidValue
 _REMEMBERED = 4096
 """Distinct addresses of a log."""
 
+_WITH_PORT = re.compile(r"(\[[0-9a-fA-F:.%\w]+\]|\d{1,3}(?:\.\d{1,3}){3}):\d{1,5}")
+"""An address with a port. Names are left alone: what stands behind their colon may be part of them."""
+
 
 @lru_cache(_REMEMBERED)
 def _parse_address(text: str) -> IPv4Address | IPv6Address | None:
     try:
-        address = ip_address(text.strip().removeprefix("[").removesuffix("]").partition("%")[0])
+        plain = _WITH_PORT.sub(r"\1", text.strip())
+        address = ip_address(plain.removeprefix("[").removesuffix("]").partition("%")[0])
     except ValueError:
         return None
     mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None

@@ -22,6 +22,7 @@ from tradewind_agent.history.importers.ports import (
     refuse_row,
 )
 from tradewind_agent.history.importers.rclone_logs.records import RcloneImporter
+from tradewind_agent.history.importers.repeats import drop_repeated
 from tradewind_agent.history.importers.servers.dcache import DcacheImporter
 from tradewind_agent.history.importers.servers.gridftp import GridFtpImporter
 from tradewind_agent.history.importers.servers.xferlog import XFERLOG
@@ -82,7 +83,7 @@ class LogImport(Iterator[ImportedRow | RefusedRow]):
         self, text: LogText, importer: Importer, context: ImportContext
     ) -> Iterator[ImportedRow | RefusedRow]:
         with text:
-            for item in importer.read_rows(text, context, self.report):
+            for item in drop_repeated(importer.read_rows(text, context, self.report), self.report):
                 self.report.count(item)
                 yield item
 

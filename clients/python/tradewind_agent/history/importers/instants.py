@@ -31,7 +31,9 @@ _COMPACT = re.compile(r"(\d{4})(\d\d)(\d\d)[T_ ]?(\d\d)(\d\d)(\d\d)(\.\d+)?(Z|[+
 FIRST_OF_CENTURY = 90
 """Two digits from here on are of the last century: no log is older than 1990."""
 
-_EPOCH = re.compile(r"(\d{9,10}|\d{12,13}|\d{15,16}|\d{18,19})(?:[.,](\d+))?")
+_EPOCH = re.compile(r"([12]\d{9}|[12]\d{12}|[12]\d{15}|[12]\d{18})(?:[.,](\d+))?")
+"""From 2001 to 2065: other counts of as many digits begin elsewhere, as NTP's in 1900 and those of .NET in year 1."""
+
 _EPOCH_IN_POWERS = re.compile(r"\d\.\d{6,}[eE](?:9|1[258])|\d\.\d{7,}[eE]\+?(?:0?9|1[258])")
 """Java writes as many digits as there are; C and R, which write a sign, round to 6 by default."""
 _UNITS: Mapping[int, tuple[int, str]] = MappingProxyType(
@@ -76,6 +78,13 @@ def write_plainly(text: str) -> str:
     return _NAMES_BEHIND.sub(r"\1", _DATE_END.sub(" ", text))
 
 
+_ORACLE = re.compile(
+    r"(?P<day>\d\d)-(?P<month>[A-Z]{3})-(?P<year>\d\d) (?P<hour>\d\d)\.(?P<minute>\d\d)\.(?P<second>\d\d)"
+    r"(?P<fraction>\.\d{1,9})?(?P<half> [AP]M)?(?P<zone> [+-]\d\d:\d\d)?"
+)
+"""The default of Oracle's timestamps, whose dots between the hours no other program writes."""
+
+
 def spell_out(text: str) -> str:
     """Return a date with the name of its month, or in compact form, as year-month-day and time; others as they are."""
     text = text.translate(_BRACKETS).strip()
@@ -86,6 +95,12 @@ def spell_out(text: str) -> str:
             year = year if len(year) > 2 else f"{19 if int(year) >= FIRST_OF_CENTURY else 20}{year}"
             date = f"{year}-{_MONTHS[found['month'].lower()]:02d}-{int(found['day']):02d}"
             return " ".join([date, found["clock"], found["zone"] or ""]).strip()
+    if (oracle := _ORACLE.fullmatch(text)) is not None and oracle["month"].lower() in _MONTHS:
+        clock = (
+            f"{oracle['hour']}:{oracle['minute']}:{oracle['second']}{oracle['fraction'] or ''}{oracle['half'] or ''}"
+        )
+        year = int(oracle["year"]) + (1900 if int(oracle["year"]) >= FIRST_OF_CENTURY else 2000)
+        return f"{year}-{_MONTHS[oracle['month'].lower()]:02d}-{oracle['day']} {clock}{oracle['zone'] or ''}"
     if (compact := _COMPACT.fullmatch(text)) is not None:
         year, month, day, hour, minute, second, fraction, zone = (part or "" for part in compact.groups())
         return f"{year}-{month}-{day} {hour}:{minute}:{second}{fraction}{zone}"
@@ -115,6 +130,32 @@ def _expand(text: str) -> str:
 
 def _find_unit(epoch: re.Match[str]) -> tuple[int, str]:
     return next(unit for digits, unit in _UNITS.items() if len(epoch[1]) <= digits)
+
+
+def attach_zone(at: datetime, zone: tzinfo) -> datetime:
+    """Return a time without a zone as one of ``zone``.
+
+    Raises
+    ------
+    ValueError : no clock of the zone showed it.
+    """
+    local = at.replace(tzinfo=zone)
+    require_shown(local)
+    return local
+
+
+def require_shown(at: datetime) -> None:
+    """Refuse a time that no clock of its zone showed, as where it was set forward: the log is of another zone.
+
+    Raises
+    ------
+    ValueError : says so.
+    """
+    if at.tzinfo is UTC:
+        return
+    first, second = at.replace(fold=0).utcoffset(), at.replace(fold=1).utcoffset()
+    if first is not None and second is not None and first < second:
+        raise ValueError("clocks were set forward over it; --timezone names another zone")
 
 
 def find_zone(name: str, at: datetime, default: tzinfo) -> tzinfo | None:

@@ -35,6 +35,7 @@ class LoggedTransfer:
     ``mover`` : its program, unless the user names another.
     ``files_done`` : all files of a success and none of a failure, where the log does not count them.
     ``rate_bps`` : where the log has a better one than bytes over duration.
+    ``identity`` : a text that no other transfer of its program has, "" where nothing is known to be.
     """
 
     started_at: datetime
@@ -55,6 +56,7 @@ class LoggedTransfer:
     path: Path = UNKNOWN_PATH
     parameters: Parameters = UNKNOWN_PARAMETERS
     store: str | None = None
+    identity: str = ""
 
     def __post_init__(self) -> None:
         if EARLIEST_INSTANT <= self.started_at < self.ended_at < END_OF_INSTANTS:

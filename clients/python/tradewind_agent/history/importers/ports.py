@@ -114,11 +114,16 @@ class ImportContext:
 @add_quick_init
 @dataclass(frozen=True, slots=True)
 class ImportedRow:
-    """One row that became a record. ``group`` labels the set of the file that it belongs to, "" if there is but one."""
+    """One row that became a record.
+
+    ``group`` : labels the set of the file that it belongs to, "" if there is but one.
+    ``text`` : the line that says when it ended, by which a repetition is recognised; "" where its reader sees to that.
+    """
 
     record: TransferRecord
     row: int
     group: str = ""
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)

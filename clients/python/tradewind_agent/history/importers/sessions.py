@@ -15,6 +15,7 @@ from tradewind_agent.history.importers.ports import (
     RefusedRow,
     refuse_row,
 )
+from tradewind_agent.history.importers.repeats import SKIPPED, RepeatedTransfers, drop_repeated
 
 _OVERLAP_ASSUMED = (
     "concurrency is the mean number of transfers of the same host pair under way in this log, pipelining is unknown"
@@ -56,12 +57,16 @@ def read_sessions(
     """
     report.assume(_OVERLAP_ASSUMED)
     window: OverlapWindow[tuple[Line, LoggedTransfer] | RefusedRow] = OverlapWindow()
+    repeats = RepeatedTransfers()
     for line in text.read_lines():
         transfer = _read(line, read, context)
         if transfer is None:
             continue
         if isinstance(transfer, RefusedRow):
             done = window.pass_row(transfer)
+        elif _is_repeated(repeats, line, transfer):
+            report.skip(SKIPPED)
+            continue
         else:
             pair = transfer.source, transfer.destination
             done = window.transfer((line, transfer), pair, transfer.started_at, transfer.ended_at)
@@ -85,6 +90,13 @@ def _read(
     return transfer
 
 
+def _is_repeated(repeats: RepeatedTransfers, line: Line, transfer: LoggedTransfer) -> bool:
+    text = transfer.identity or line.text
+    return repeats.is_repeated(
+        text, transfer.started_at, transfer.ended_at, is_unique=True if transfer.identity else None
+    )
+
+
 def _build_row(
     item: tuple[Line, LoggedTransfer] | RefusedRow, concurrency: int | None, context: ImportContext
 ) -> ImportedRow | RefusedRow:
@@ -100,7 +112,7 @@ def add_concurrency(
     """Yield rows with concurrency from simultaneous transfers of the same host pair."""
     report.assume(_OVERLAP_ASSUMED)
     window: OverlapWindow[ImportedRow | RefusedRow] = OverlapWindow()
-    for item in items:
+    for item in drop_repeated(items, report):
         if isinstance(item, ImportedRow):
             record = item.record
             done = window.transfer(item, (record.source, record.destination), record.started_at, record.ended_at)

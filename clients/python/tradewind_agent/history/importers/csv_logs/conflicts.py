@@ -50,7 +50,7 @@ def reject_conflicting_units(columns: Columns, units: Units, evidence: Evidence,
     """
     if size_ratio is None or columns.given & {"throughput", "duration", "file_size", "total_size"}:
         return
-    found = _find_factor(size_ratio)
+    found = find_factor(size_ratio)
     if found is None:
         return
     factor, meaning = found
@@ -119,7 +119,8 @@ def settle_duration(columns: Columns, ratio: float | None) -> Columns:
     raise InvalidValue(title, f"{reason}; give --unit '{title}={nearest}', or --unit '{title}={declared}' to insist")
 
 
-def _find_factor(ratio: float) -> tuple[float, str] | None:
+def find_factor(ratio: float) -> tuple[float, str] | None:
+    """Return the factor between units that a ratio is, or its inverse, and which; ``None`` if it is none."""
     excess = max(ratio, 1 / ratio)
     binary = min(_BINARY_FACTORS, key=lambda each: abs(excess / each - 1))
     if abs(excess / binary - 1) < _EXACTLY:

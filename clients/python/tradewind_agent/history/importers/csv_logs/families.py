@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import islice
 from operator import itemgetter
 
@@ -21,6 +21,7 @@ from tradewind_agent.history.importers.csv_logs.columns import (
     require_transfers,
 )
 from tradewind_agent.history.importers.csv_logs.header import LINES_BEFORE, find_header
+from tradewind_agent.history.importers.csv_logs.names import UNIQUE, is_identity, to_plain
 from tradewind_agent.history.importers.csv_logs.repeated import (
     DATA_SET_COLUMNS,
     ENDS_COLUMNS,
@@ -55,6 +56,7 @@ from tradewind_agent.history.importers.ports import (
     RefusedRow,
     refuse_row,
 )
+from tradewind_agent.history.importers.repeats import RepeatedTransfers
 from tradewind_agent.history.importers.sessions import add_concurrency
 
 _SIZE_TOLERANCE = 0.05
@@ -174,6 +176,8 @@ class _RowReader:
         self._rate_texts = self._make_text_picker("throughput", "duration")
         self._energy_texts = self._make_text_picker("total_energy", "dynamic_energy")
         self._group_texts = self._make_text_picker(*GROUP_COLUMNS)
+        self._repeats = RepeatedTransfers()
+        self._identities = {to_plain(title) for title in columns.header if is_identity(title)}
         self._has_energy = "total_energy" in columns.place
         self._direction = self._assume_direction(report)
         self._operation_at = self._place.get("operation", self._width)
@@ -203,6 +207,10 @@ class _RowReader:
         except InvalidValue as invalid:
             return refuse_row(line.number, invalid, line.text)
 
+    def _is_unique(self, ended_at: datetime) -> bool:
+        """Return whether equal rows are of one transfer, whatever is between them: many tables only name a batch."""
+        return bool(self._identities & UNIQUE) or (bool(self._identities) and ended_at.microsecond != 0)
+
     def _read(self, line: Line) -> ImportedRow | NoTransfer:
         row = [*self._reading.columns.split_fields(line.text), ""]
         if line.is_open:
@@ -221,6 +229,8 @@ class _RowReader:
             return NoTransfer.SKIPPED
         started_at = self._clock.find_start(row)
         ended_at = check_instant("ended_at", started_at + timedelta(seconds=duration_s))
+        if self._repeats.is_repeated(line.text, started_at, ended_at, is_unique=self._is_unique(ended_at)):
+            return NoTransfer.IN_TWICE
         self._clock.note_end(ended_at)
         record = TransferRecord(
             id=compute_record_id(ends.link, line),
@@ -294,7 +304,11 @@ class _RowReader:
     def _compute_duration_s(self, row: list[str]) -> float | None:
         if "duration" in self._place:
             title = self._reading.columns.find_title("duration")
-            return compute_positive_if_known(title, self._rate_texts(row)[1], TIME_UNITS[self._reading.units.duration])
+            scale = TIME_UNITS[self._reading.units.duration]
+            duration_s = compute_positive_if_known(title, self._rate_texts(row)[1], scale)
+            if duration_s is not None and self._reading.durations_agree:
+                self._reading.times.require_duration(row, title, duration_s)
+            return duration_s
         return self._reading.times.compute_duration_s(row)
 
     def _compute_rate_and_duration(self, row: list[str], moved_bytes: int, path: Path) -> tuple[float, float]:

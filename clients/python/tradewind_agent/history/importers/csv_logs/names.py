@@ -186,6 +186,10 @@ _IDENTITIES = frozenset(
 """Columns that say which transfer a row is of."""
 
 
+UNIQUE = frozenset({"id", "transferid", "requestid"})
+"""Those of one transfer alone; a job or a file may have several."""
+
+
 def is_identity(title: str) -> bool:
     """Return whether a column says which transfer a row is of."""
     return _PLAIN.sub("", title.lower()) in _IDENTITIES

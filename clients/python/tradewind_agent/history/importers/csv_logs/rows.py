@@ -23,6 +23,9 @@ _TOTALS = re.compile(
 )
 """How rows begin that sum up others."""
 
+_SURE_TOTALS = re.compile(r"[\s\"']*(?:(?:grand |sub-?)?totals?|sums?|average|summe|gesamt)[\s\"':]*$", re.IGNORECASE)
+"""Words of those that name nothing else."""
+
 _MOST_LINES = 100
 """Lines of one row; a quote that is not closed by then is a stray one."""
 
@@ -61,13 +64,18 @@ def repeats_header(columns: Columns, text: str) -> bool:
 
 
 def is_totals(columns: Columns, text: str) -> bool:
-    """Return whether a row sums up others: its first cell says so, and it has no start. A user may be called Max."""
+    """Return whether a row sums up others: its first cell says so, and it has no start. A user may be called Max.
+
+    A row whose first cell holds no quantity and says total is one, also with the span of all.
+    """
     if _TOTALS.match(text) is None:
         return False
     at = columns.place.get("start", columns.place.get("date"))
     try:
         cells = columns.split(text)
     except InvalidValue:
+        return True
+    if 0 not in columns.place.values() and _SURE_TOTALS.match(cells[0]) is not None:
         return True
     return at is None or at >= len(cells) or not (describe_epoch(cells[at].strip()) or find_date(cells[at].strip()))
 

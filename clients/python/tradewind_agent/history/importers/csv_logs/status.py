@@ -21,6 +21,7 @@ class NoTransfer(Enum):
     NOT_ENDED = "of transfers that had not ended"
     OTHER_COMMAND = "of listings and other commands"
     REPEATED = "of attempts that were repeated"
+    IN_TWICE = "that are in the file twice"
     EMPTY = "of empty files, or that moved no byte,"
 
 
@@ -51,6 +52,17 @@ _OTHER_COMMANDS = frozenset(
     }
 )  # fmt: skip
 _WORDS = {word: verdict for verdict, words in _WORDS_OF.items() for word in words.split()}
+_TOKEN = re.compile(r"[A-Za-z]+")
+_GOOD_TOKENS = frozenset(_WORDS_OF[Status.SUCCEEDED].split()) - {"true", "yes", "y", "pass"}
+_BAD_TOKENS = frozenset(
+    {
+        "fail", "failed", "failure", "error", "errors", "errored", "timeout", "timedout", "denied", "rejected",
+        "crashed", "aborted", "refused", "broken", "unsuccessful", "cancelled", "canceled", "interrupted", "killed",
+    }
+)  # fmt: skip
+_OPEN_TOKENS = frozenset({"no", "not", "without", "zero", "never", "with", "partially", "partly", "retrying", "un"})
+"""Words that turn others around or limit them: what the entire text means is then left to the user."""
+
 _REASON = re.compile(r"\s*[:;,(\[]|\s+[-–]\s+")  # dashes of people
 _PLAIN = re.compile(r"[^a-z0-9]+")
 
@@ -141,9 +153,14 @@ def _find_status(title: str, values: Sequence[str]) -> Reader | None:
         if set(values) <= {"0", "1"} and "1" in values:
             advice = "call the column success or exit_code"
             raise InvalidValue("outcome.status", f"is 0 or 1 in the column {title}, which may mean either; {advice}")
+        if code is _read_exit_code and all(_parse_number(value) != 0 for value in values):
+            advice = "call the column exit_code if 0 is a success, or write words"
+            raise InvalidValue(
+                "outcome.status", f"is {values[0]} in the column {title}, which may mean anything; {advice}"
+            )
         return code
     known = sum(_find_word(value) is not None for value in values)
-    is_sure = _normalise(title) in _SURE_TITLES
+    is_sure = _normalise(title) in _SURE_TITLES or any(_find_word(value) is Status.FAILED for value in values)
     return _read_word if is_sure or known >= _LEAST_KNOWN * len(values) else None
 
 
@@ -220,7 +237,17 @@ def _parse_number(text: str) -> int | None:
 
 def _find_word(text: str) -> Verdict | None:
     """Return what a status means, also with a reason behind it such as ``FAILED: timeout``."""
-    return _WORDS.get(_normalise(text)) or _WORDS.get(_normalise(_REASON.split(text.strip(), maxsplit=1)[0]))
+    plain = _WORDS.get(_normalise(text)) or _WORDS.get(_normalise(_REASON.split(text.strip(), maxsplit=1)[0]))
+    return plain or _find_verdict_among_words(text)
+
+
+def _find_verdict_among_words(text: str) -> Verdict | None:
+    """Return what a phrase such as ``Transfer OK`` means; ``None`` where its words say both, or neither."""
+    tokens = {token.lower() for token in _TOKEN.findall(text)}
+    good, bad = tokens & _GOOD_TOKENS, tokens & _BAD_TOKENS
+    if bool(good) == bool(bad) or tokens & _OPEN_TOKENS:
+        return None
+    return Status.SUCCEEDED if good else _WORDS.get(next(iter(bad)), Status.FAILED)
 
 
 def _read_word(text: str) -> Verdict:

@@ -14,6 +14,7 @@ from tradewind_agent.history.importers.instants import (
     find_zone,
     find_zone_of_row,
     parse_epoch,
+    require_shown,
     spell_out,
     write_plainly,
 )
@@ -29,6 +30,10 @@ _SHORT_COUNT = re.compile(r":\d{2}:\d{2}:\d{1,2}(?!\d)")
 _HOUR = timedelta(hours=1)
 _START_OF_DAY = time()
 _LAST_SECOND = 59
+_TIME_FACTORS = (60.0, 1e3, 3600.0, 1e6, 1e9)
+"""Between units of durations."""
+
+_UNIT_TOLERANCE = 0.05
 _MIDNIGHT = re.compile(r"[ T]0{1,2}:00(?::00(?:\.0+)?)?$")
 """What exports of spreadsheets write behind a date alone."""
 
@@ -130,6 +135,20 @@ class TimeColumns:
             raise InvalidValue("ended_at", f"is unclear, for the clock showed {shown[:40]!r} twice; {advice}")
         return lasted_s
 
+    def require_duration(self, row: list[str], title: str, duration_s: float) -> None:
+        """Refuse a row whose duration differs from start to end as two units do, where those of the file agree.
+
+        Raises
+        ------
+        InvalidValue : names the column of durations.
+        """
+        lasted_s = self.compute_duration_s(row, "stated_end")
+        if lasted_s is None:
+            return
+        ratio = max(duration_s / lasted_s, lasted_s / duration_s)
+        if any(abs(ratio / factor - 1) < _UNIT_TOLERANCE for factor in _TIME_FACTORS):
+            raise InvalidValue(title, f"is {duration_s:g} s, and from start to end are {lasted_s:g} s")
+
     def _read_day(self, row: list[str], quantity: str) -> str:
         """Return the date that a column has for times of day, "" where it has none."""
         at = self.columns.place.get(quantity)
@@ -175,6 +194,7 @@ class TimeColumns:
             raise InvalidValue("started_at", f"is no date and time: {text[:40]!r}")
         try:
             moment = self._parse_moment(date, time, days, zone)
+            require_shown(moment.at)
             # Where the clock is changed, two times of one zone are not as far apart as it shows.
             return replace(moment, at=moment.at.astimezone(UTC), twice_s=_compute_twice_s(moment.at))
         except (ValueError, OverflowError) as impossible:

@@ -8,7 +8,11 @@ from types import MappingProxyType
 
 from tradewind.errors import InvalidValue
 from tradewind.units import BITS_PER_BYTE, format_bps, format_bytes
-from tradewind_agent.history.importers.csv_logs.column_pairs import drop_rounded_sizes, take_unit_columns
+from tradewind_agent.history.importers.csv_logs.column_pairs import (
+    drop_rounded_sizes,
+    reject_contradicting_columns,
+    take_unit_columns,
+)
 from tradewind_agent.history.importers.csv_logs.columns import Columns, reject_repeated_titles
 from tradewind_agent.history.importers.csv_logs.conflicts import (
     reject_conflicting_units,
@@ -72,6 +76,9 @@ _HABIT = 1.25
 _DECLARE = "write the unit into the header, such as {title}_ms"
 _OR_GIVE = "write the unit into the header, or give --unit '{title}={unit}'"
 
+_NEAR = 1.5
+"""Ratio of durations to what is from start to end, which may hold a queue: the units are the same."""
+
 _AGREES = 0.02
 """Share by which throughput · duration may differ from the size for the two to be said to agree."""
 
@@ -80,6 +87,7 @@ _AGREES = 0.02
 class CsvReading:
     """How to read the rows of one file: scales to SI by quantity.
 
+    ``durations_agree``: durations are those from start to end in most rows.
     ``sizes_agree``: throughput · duration is the size in most rows, so that a row where it is not contradicts itself.
     """
 
@@ -93,6 +101,7 @@ class CsvReading:
     hertz_per_frequency: float
     joules_per_energy: float
     joules_per_dynamic_energy: float
+    durations_agree: bool
     sizes_agree: bool
     sets: SetSizes
     statuses: StatusReader
@@ -127,13 +136,15 @@ def infer_columns(columns: Columns, text: LogText, context: ImportContext, repor
     rows = [row for group in pairs_of_sets.values() for row, _ in group]
     reject_repeated_titles(columns, rows)
     columns = drop_rounded_sizes(take_unit_columns(columns, rows), rows)
+    reject_contradicting_columns(columns, rows)
     reject_unclear_titles(columns)
     columns = decide_notation(take_end_from_duration(columns, rows), rows, context.decimal)
     if columns.notations:
         pairs_of_sets = sample()
     pairs = [pair for group in pairs_of_sets.values() for pair in group]
     times = judge_time_columns(columns, (row for row, _ in pairs), dates, context, report)
-    columns = settle_duration(columns, compute_median(list(_list_duration_ratios(pairs, times))))
+    duration_ratio = compute_median(list(_list_duration_ratios(pairs, times)))
+    columns = settle_duration(columns, duration_ratio)
     statuses = build_status_reader(columns, (row for row, _ in pairs), report)
     joules = _ENERGY_UNITS[columns.declared.get("total_energy", "J")]
     sets = {key: list_samples(group, times, joules) for key, group in pairs_of_sets.items()}
@@ -162,11 +173,16 @@ def infer_columns(columns: Columns, text: LogText, context: ImportContext, repor
         hertz_per_frequency=_find_frequency_unit(columns, pairs, notes),
         joules_per_energy=joules,
         joules_per_dynamic_energy=_ENERGY_UNITS[columns.declared.get("dynamic_energy", "J")],
+        durations_agree=_is_near_one(duration_ratio, TIME_UNITS[units.duration]),
         sizes_agree=size_ratio is not None and abs(size_ratio - 1) < _AGREES,
         sets=set_sizes,
         statuses=statuses,
         last_column=last_column,
     )
+
+
+def _is_near_one(ratio: float | None, scale: float) -> bool:
+    return ratio is not None and 1 / _NEAR < ratio * scale < _NEAR
 
 
 def _build_last_column(columns: Columns) -> LastColumn:

@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from tradewind.errors import InvalidValue
 from tradewind.units import KIB
+from tradewind_agent.history.importers.instants import attach_zone
 from tradewind_agent.history.importers.json_messages import find_message
 from tradewind_agent.history.importers.log_text import Line
 from tradewind_agent.history.importers.ports import ImportReport, RefusedRow, refuse_row
@@ -129,9 +130,9 @@ def _parse_text(found: re.Match[str], zone: tzinfo) -> dict[str, object]:
     if found["time"] is None:
         return message
     try:
-        at = datetime.fromisoformat(found["time"].replace("/", "-").replace(" ", "T")).replace(tzinfo=zone)
-    except ValueError:
-        raise InvalidValue("ended_at", f"does not exist: {found['time']!r}") from None
+        at = attach_zone(datetime.fromisoformat(found["time"].replace("/", "-").replace(" ", "T")), zone)
+    except ValueError as impossible:
+        raise InvalidValue("ended_at", f"does not exist: {found['time']!r} ({impossible})") from None
     return {**message, "time": at.isoformat()}
 
 

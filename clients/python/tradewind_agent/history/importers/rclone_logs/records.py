@@ -82,7 +82,7 @@ def _build_row(run: Run, context: ImportContext, report: ImportReport) -> Iterat
     try:
         if run.last_stats is not None and _has_moved_nothing(run, report):
             return
-        yield ImportedRow(_build_record(run, line, context, report), line.number)
+        yield ImportedRow(_build_record(run, line, context, report), line.number, text=line.text)
     except InvalidValue as invalid:
         yield refuse_row(line.number, invalid, line.text)
 

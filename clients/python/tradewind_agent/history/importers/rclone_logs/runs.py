@@ -191,6 +191,8 @@ class Event:
             return True
         if self.at is None or run.ended_at is None or self.elapsed_s == 0:
             return False
+        if self.elapsed_s == run.elapsed_s and abs(self.at - run.ended_at) > _ROUNDED:
+            return True
         started_at = self.at - timedelta(seconds=self.elapsed_s)
         if started_at > run.ended_at:
             return True

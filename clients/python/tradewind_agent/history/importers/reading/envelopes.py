@@ -36,13 +36,18 @@ _PREFIXES: Sequence[re.Pattern[str]] = tuple(
         r"<\d{1,3}>(?P<rest>.*)$",  # levels as systemd reads them
         r"\[(?P<origin>pod/[^\]\s]+)\] (?P<rest>.*)$",  # kubectl logs --prefix
         r">+ (?P<rest>.*)$",  # quoted in a mail
+        r"(?: {4})?MESSAGE=(?P<rest>.*)$",  # journalctl -o export and -o verbose
+        r"(?:[\w./+-]{1,200}:)?(?:\d{1,9}:)?(?P<rest>(?:DATE=|\{\s*\").*)$",  # grep of several files, and with -n
     )
 )
 _COMPOSE = re.compile(r"(?P<origin>[\w.-]+) +\| ?(?P<rest>.*)$")
 _REPLICA = re.compile(r".*[-_]\d+")
 _BEFORE_JSON = re.compile(r"(?P<head>[^{}\",;]{1,200}?)(?P<rest>\{\s*\"[^\n]*\})\s*$")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f]")
-_BEGINNING = re.compile(r"[<>\"']|\[pod/|\[ *\d+\.|\[\d{4}-|[A-Z][a-z]{2} [ \d]|\d{4}-\d\d-\d\dT\S+ |\d+\.\d{6} ")
+_BEGINNING = re.compile(
+    r"[<>\"']|\[pod/|\[ *\d+\.|\[\d{4}-|[A-Z][a-z]{2} [ \d]|\d{4}-\d\d-\d\dT\S+ |\d+\.\d{6} "
+    r"|(?: {4})?MESSAGE=|[\w./+-]{1,200}:(?:\d+:)?(?:DATE=|\{)"
+)
 
 _MOST_LAYERS = 4
 _LINES_LOOKED_AT = 20
@@ -51,9 +56,14 @@ _SPLIT_BYTES = 16 * 1024
 
 _TEXT_MEMBERS: Mapping[str, frozenset[str]] = MappingProxyType(
     {
-        "log": frozenset({"stream", "time"}),  # docker's json-file, fluentd
+        "log": frozenset(
+            {"stream", "time", "container_id", "container_name", "kubernetes"}
+        ),  # docker, fluentd, FireLens
         "MESSAGE": frozenset({"__REALTIME_TIMESTAMP", "__CURSOR", "_PID", "PRIORITY", "SYSLOG_IDENTIFIER"}),  # journal
-        "message": frozenset({"@timestamp", "ingestionTime", "eventId", "logStreamName"}),  # beats, CloudWatch
+        "message": frozenset(
+            {"@timestamp", "ingestionTime", "eventId", "logStreamName", "ddsource", "source_type", "kubernetes"}
+        ),  # beats, CloudWatch, Datadog, Vector
+        "short_message": frozenset({"version", "host"}),  # GELF
         "textPayload": frozenset({"insertId", "logName", "resource"}),  # Cloud Logging
         "line": frozenset({"labels", "timestamp"}),  # Loki
         "value": frozenset({"topic", "partition", "offset"}),  # Kafka
@@ -158,7 +168,7 @@ def _open_layer(text: str, *, has_services: bool) -> list[_Content]:
         return [_Content(_COLOURS.sub("", service["rest"]), service["origin"])]
     if text.startswith("{"):
         return _open_object(text) or [_Content(text)]
-    if text[:2] in ('"{', "'{") and text.endswith(text[0]):
+    if text[:2] in ('"{', "'{", '"D') and text.endswith(text[0]):
         return [_Content(_unquote(text))]
     if text[:3] in ("b'{", 'b"{'):
         return [_Content(_unquote_bytes(text))]
@@ -173,6 +183,8 @@ def _open_layer(text: str, *, has_services: bool) -> list[_Content]:
 def _unquote(text: str) -> str:
     """Return a line that was exported as a quoted string, by the rules of JSON or of CSV."""
     inner = text[1:-1]
+    if inner.startswith("DATE="):
+        return inner.replace('""', '"')
     if text[0] == '"' and '""' in inner and _is_object(inner.replace('""', '"')):
         return inner.replace('""', '"')
     if text[0] == '"' and "\\" in inner:

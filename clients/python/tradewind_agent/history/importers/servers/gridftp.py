@@ -36,8 +36,10 @@ USUAL = re.compile(
 
 _EVENT = " NL.EVNT=FTP_INFO START="
 _MOMENT = re.compile(r"[0-9]{14}(?:\.[0-9]{1,6})?")
-_PEER = re.compile(r"[0-9]*\[([^\]]*)\]")
-_COMPLETE = "226"
+_PEER = re.compile(r"[0-9]*\[(\[[^\]]*\](?::\d+)?|[^\]]*)\]")
+_COMPLETE = frozenset({"226", "250"})
+"""Replies after a transfer that was completed (RFC 959)."""
+
 _RECEIVED = frozenset({"STOR", "ESTO", "APPE"})
 _SENT = frozenset({"RETR", "ERET"})
 _TRANSFERS = _RECEIVED | _SENT
@@ -113,7 +115,7 @@ def _make_reader(context: ImportContext, report: ImportReport) -> Callable[[Line
         if values.command not in _TRANSFERS and values.command and values.code is not None:
             report.skip("listings and other commands")
             return None
-        is_complete = values.code == _COMPLETE
+        is_complete = values.code in _COMPLETE
         if is_complete and values.moved == "0":
             report.skip("empty files")
             return None
@@ -135,6 +137,7 @@ def _make_reader(context: ImportContext, report: ImportReport) -> Callable[[Line
             total_bytes=moved,
             path=_read_path(values.buffer),
             parameters=_read_parameters(values.streams, values.block),
+            identity=line.text if "." in values.date else "",
         )
 
     return read

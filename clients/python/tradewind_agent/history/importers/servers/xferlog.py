@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from tradewind.errors import InvalidValue
 from tradewind.transfer import Direction, Status
 from tradewind_agent.history.importers.fields import check_name, round_within
-from tradewind_agent.history.importers.instants import spell_out
+from tradewind_agent.history.importers.instants import attach_zone, spell_out
 from tradewind_agent.history.importers.log_text import Line
 from tradewind_agent.history.importers.logged_transfer import TWO_IN_ONE, LoggedTransfer, name_server_and_client
 from tradewind_agent.history.importers.ports import ImportContext, ImportReport
@@ -68,9 +68,9 @@ def _read_record(line: Line, context: ImportContext, report: ImportReport) -> Lo
 
 def _parse_end(text: str, context: ImportContext) -> datetime:
     try:
-        return datetime.fromisoformat(spell_out(text)).replace(tzinfo=context.zone).astimezone(UTC)
-    except ValueError:
-        raise InvalidValue("ended_at", f"does not exist: {text!r}") from None
+        return attach_zone(datetime.fromisoformat(spell_out(text)), context.zone).astimezone(UTC)
+    except ValueError as impossible:
+        raise InvalidValue("ended_at", f"does not exist: {text!r} ({impossible})") from None
 
 
 XFERLOG = SessionImporter(

@@ -56,6 +56,7 @@ def _read_record(line: Line, context: ImportContext, report: ImportReport) -> Lo
         status=Status.SUCCEEDED,
         moved_bytes=sent or taken,
         total_bytes=sent or taken,
+        identity=line.text if "unique_id" in message else "",
     )
 
 

@@ -80,6 +80,7 @@ def _read_record(line: Line, context: ImportContext, report: ImportReport) -> Lo
             parallelism=_read_chosen("parameters.parallelism", message, "nstreams", _MOST_STREAMS),
             io_block_bytes=_read_chosen("parameters.io_block_bytes", message, "block_size"),
         ),
+        identity=repr(message) if "tr_id" in message else "",  # brokers add heads of their own
     )
 
 

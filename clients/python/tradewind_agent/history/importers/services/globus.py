@@ -65,6 +65,7 @@ def _read_record(line: Line, context: ImportContext, report: ImportReport) -> Lo
         total_bytes=max(moved, 1),
         file_count=files,
         files_done=None if status is Status.SUCCEEDED else done,
+        identity=line.text if "task_id" in task else "",
     )
 
 

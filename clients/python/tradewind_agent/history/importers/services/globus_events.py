@@ -47,13 +47,23 @@ def read_events(text: LogText, context: ImportContext, report: ImportReport) -> 
         except InvalidValue as invalid:
             yield refuse_row(line.number, invalid, line.text)
     task: list[_Event] = []
-    for event in sorted(events, key=lambda each: each.at):
+    for event in sorted(_drop_repeated(events), key=lambda each: each.at):
         task.append(event)
         if event.code in _ENDS:
             yield from _build_row(task, context, report)
             task = []
     if task:
         report.skip("events of a task that goes on")
+
+
+def _drop_repeated(events: list[_Event]) -> Iterator[_Event]:
+    """Yield events once: pages of a list may overlap."""
+    seen: set[tuple[datetime, str, str]] = set()
+    for event in events:
+        key = event.at, event.code, repr(event.details)
+        if key not in seen:
+            seen.add(key)
+            yield event
 
 
 def _read_event(line: Line) -> _Event:

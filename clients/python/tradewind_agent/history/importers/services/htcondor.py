@@ -136,7 +136,7 @@ def _build_row(ad: _Ad, context: ImportContext, report: ImportReport) -> Iterato
         yield refuse_row(line.number, invalid, line.text)
         return
     if record is not None:
-        yield ImportedRow(record, line.number)
+        yield ImportedRow(record, line.number, text=line.text)
 
 
 def _read_record(

@@ -68,6 +68,7 @@ def _read_record(line: Line, context: ImportContext, report: ImportReport) -> Lo
         status=Status.SUCCEEDED if succeeded else Status.FAILED,
         moved_bytes=size if succeeded else 0,
         total_bytes=size,
+        identity=line.text if "traceId" in trace else "",
     )
 
 

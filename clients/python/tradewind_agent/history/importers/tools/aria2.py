@@ -59,6 +59,14 @@ _MOST_FILES = 10_000
 """Files under way or awaiting the table of results that are kept track of."""
 
 _LONGEST_S = 1e8
+_ROUNDED = 0.15
+"""Share by which size over rate may be too long, as both are rounded to two digits."""
+
+_LAST_LINES = "Status Legend"
+"""What the last lines of a run begin with."""
+
+_FIRST_NOTICE_S = 5.0
+"""By which the first notice may be later than the first byte: its time is in full seconds."""
 
 
 @dataclass(slots=True)
@@ -82,8 +90,11 @@ class _Log:
     completed: dict[str, tuple[int | None, datetime]] = field(default_factory=dict)
     in_summary: set[str] = field(default_factory=set)
     latest: datetime | None = None
+    first_notice: tuple[int | None, datetime] | None = None
 
     def read_progress(self, line: Line) -> None:
+        if line.text.startswith(_LAST_LINES):
+            self.first_notice = None
         found = _PROGRESS.findall(line.text)
         self.in_summary.update(gid for gid, *_ in found)
         for gid, done, total, connections in found:
@@ -107,7 +118,7 @@ class _Log:
 
     def read_notice(self, match: re.Match[str]) -> None:
         named = _OF_PATH.fullmatch(match[9].strip())
-        if named is None or len(self.completed) >= _MOST_FILES:
+        if len(self.completed) >= _MOST_FILES or (named is None and self.first_notice is not None):
             return
         year = int(match[1]) if match[1] else None
         month, day = int(match[2] or match[4]), int(match[3] or match[5])
@@ -117,7 +128,10 @@ class _Log:
             )
         except ValueError:
             raise InvalidValue("ended_at", f"does not exist: {match[0][:20]!r}") from None
-        self.completed[named[1].strip()] = (year, at)
+        if named is None:
+            self.first_notice = self.first_notice or (year, at)
+        else:
+            self.completed[named[1].strip()] = (year, at)
 
     def find_end(self, path: str) -> datetime:
         """Return when a file was complete, or the latest summary's time; console notices have no year, summaries do."""
@@ -126,9 +140,22 @@ class _Log:
             if self.latest is None:
                 raise InvalidValue("ended_at", "is not in the log: there is neither a notice nor a summary")
             return self.latest
-        if year is not None:
-            return at
-        return self._date(at)
+        return at if year is not None else self._date(at)
+
+    def require_possible_start(self, started_at: datetime, duration_s: float) -> None:
+        """Refuse a download that lasted for longer than its run: an earlier run had moved a part of it.
+
+        Raises
+        ------
+        InvalidValue : its size over its rate leads to before the first notice, by more than rounded sizes explain.
+        """
+        if self.first_notice is None:
+            return
+        year, at = self.first_notice
+        before_s = ((at if year is not None else self._date(at)) - started_at).total_seconds()
+        if before_s > _ROUNDED * duration_s + _FIRST_NOTICE_S:
+            reason = "is not in the log: a part of the file was there before this run of aria2"
+            raise InvalidValue("outcome.bytes_moved", reason)
 
     def _date(self, at: datetime) -> datetime:
         """Return a time with its year: that of the latest summary, or what else dates the log."""
@@ -196,12 +223,12 @@ def _list_rows(text: LogText, context: ImportContext, report: ImportReport) -> I
                 if _has_moved_nothing(result, log):
                     report.skip("downloads that failed before their first byte")
                 else:
-                    yield ImportedRow(_build_record(result, line, log), line.number)
+                    yield ImportedRow(_build_record(result, line, log), line.number, text=line.text)
             elif (summary := _SUMMARY.search(line.text)) is not None:
                 log.read_summary(summary)
             elif (notice := _NOTICE.match(line.text)) is not None:
                 log.read_notice(notice)
-            elif "[#" in line.text:
+            elif "[#" in line.text or line.text.startswith(_LAST_LINES):
                 log.read_progress(line)
         except InvalidValue as invalid:
             yield refuse_row(line.number, invalid, line.text)
@@ -234,6 +261,7 @@ def _build_record(result: re.Match[str], line: Line, log: _Log) -> TransferRecor
     duration_s = BITS_PER_BYTE * moved / rate_bps
     if not 1e-6 <= duration_s <= _LONGEST_S:
         raise InvalidValue("ended_at", f"is not after started_at by a possible time: {duration_s:g} s")
+    log.require_possible_start(ended_at - timedelta(seconds=duration_s), duration_s)
     source, destination = require_ends(context)
     return LoggedTransfer(
         started_at=ended_at - timedelta(seconds=duration_s),

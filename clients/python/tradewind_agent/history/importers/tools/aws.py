@@ -140,7 +140,7 @@ def _build_row(run: _Run, context: ImportContext, report: ImportReport) -> Itera
         report.skip("runs that had S3 copy between its own buckets")
         return
     try:
-        yield ImportedRow(_build_record(run, context, report), run.first.number)
+        yield ImportedRow(_build_record(run, context, report), run.first.number, text=run.first.text)
     except InvalidValue as invalid:
         yield refuse_row(run.first.number, invalid, run.first.text)
 

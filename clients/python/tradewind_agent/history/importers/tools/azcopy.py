@@ -25,6 +25,7 @@ from tradewind_agent.history.importers.ports import (
     RefusedRow,
     refuse_row,
 )
+from tradewind_agent.history.importers.repeats import SKIPPED
 
 EVIDENCE = re.compile(
     r"(?:\d{4}/\d\d/\d\d \d\d:\d\d:\d\d )?(?:AzcopyVersion |Job [0-9a-f-]{36} (?:has started|[Ss]ummary)"
@@ -79,6 +80,7 @@ _RESUMED = "jobs"
 _OVER_WIRE = "BytesOverWire"
 _MINUTES, _END = "Elapsed Time (Minutes)", "Final Job Status"
 _ADVICE = "read the log file of the job, or keep what azcopy copy prints: azcopy jobs show has no times"
+_RESUMED_BYTES = InvalidValue("outcome.bytes_moved", "holds what the job had moved before it was resumed")
 _SHORTEST = timedelta(milliseconds=1)
 
 
@@ -86,6 +88,7 @@ _SHORTEST = timedelta(milliseconds=1)
 class _Job:
     """What was said of a job so far; ``summary`` is the line that its summary begins with."""
 
+    id: str = ""
     version: str | None = None
     command: str = ""
     places: list[str] = field(default_factory=list)
@@ -129,6 +132,7 @@ class _Reader:
     report: ImportReport
     job: _Job = field(default_factory=_Job)
     clock: datetime | None = None
+    figures: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def list_rows(self, text: LogText) -> Iterator[ImportedRow | RefusedRow]:
         for line in text.read_lines():
@@ -136,7 +140,7 @@ class _Reader:
                 if line.fault is not None:
                     raise line.fault
                 is_over = self._read_message(line) if line.text.startswith("{") else self._read_text(line)
-                if is_over and self.job.summary is not None:
+                if is_over and self.job.summary is not None and not self._is_repeated():
                     record = self._build_record(self.job.summary)
                     if record is not None:
                         yield ImportedRow(record, self.job.summary.number)
@@ -148,6 +152,22 @@ class _Reader:
         if self.job.summary is not None:
             cut = InvalidValue("outcome.status", "is not in the log: the summary is cut off")
             yield refuse_row(self.job.summary.number, cut, self.job.summary.text)
+
+    def _is_repeated(self) -> bool:
+        """Return whether the summary was read before, and count it as skipped then.
+
+        Raises
+        ------
+        InvalidValue : the same job ended before with other figures.
+        """
+        job = self.job
+        before = self.figures.setdefault(job.id, job.figures)
+        if job.id == "" or before is job.figures or job.command == _RESUMED:
+            return False
+        if before != job.figures:
+            raise _RESUMED_BYTES
+        self.report.skip(SKIPPED)
+        return True
 
     def _read_text(self, line: Line) -> bool:
         """Note what a line of text says; return whether it ends a job."""
@@ -161,7 +181,7 @@ class _Reader:
             job.command = command["other"] or ""
             job.places = _find_places(command["rest"]) if command["copies"] else []
         elif (summary := _SUMMARY.match(text)) is not None:
-            job.summary, job.figures = line._replace(text=summary[0]), {}
+            job.id, job.summary, job.figures = summary["job"], line._replace(text=summary[0]), {}
         elif job.summary is not None and (figure := _FIGURE.fullmatch(text)) is not None:
             job.figures[figure["name"]] = figure["value"]
             return figure["name"] == _END
@@ -181,7 +201,7 @@ class _Reader:
             self.job.started_at = at
         if kind != "EndOfJob" or not isinstance(content, dict):
             return False
-        self.job.summary = line
+        self.job.id, self.job.summary = find_text(content, "JobID"), line
         self.job.figures = {
             _BYTES[0]: str(read_count("outcome.bytes_moved", content, "TotalBytesTransferred")),
             _DONE[0]: str(read_count("outcome.files_done", content, "TransfersCompleted")),
@@ -207,7 +227,7 @@ class _Reader:
             self.report.skip("jobs that moved no byte")
             return None
         if moved and job.command == _RESUMED:
-            raise InvalidValue("outcome.bytes_moved", "holds what the job had moved before it was resumed")
+            raise _RESUMED_BYTES
         if moved and job.is_in_service:
             self.report.skip("jobs that removed or changed objects, or copied within a service")
             return None

@@ -135,7 +135,8 @@ def _read_report(message: Mapping[str, object], context: ImportContext, report: 
     if moved == 0:
         raise InvalidValue("outcome.bytes_moved", "is zero")
     duration_s = parse_positive("ended_at", find_text(received, "seconds"))
-    started_at = parse_moment("started_at", find_text(find_object(start, "timestamp"), "timesecs"))
+    connected_at = parse_moment("started_at", find_text(find_object(start, "timestamp"), "timesecs"))
+    started_at = connected_at + timedelta(seconds=read_count("started_at", settings, "omit"))
     is_download = find_text(settings, "reverse") == "1"
     connected = start.get("connected")
     own = connected[0] if isinstance(connected, list) and connected and isinstance(connected[0], dict) else {}
@@ -156,6 +157,7 @@ def _read_report(message: Mapping[str, object], context: ImportContext, report: 
         status=Status.SUCCEEDED,
         moved_bytes=moved,
         total_bytes=moved,
+        identity=_find_cookie(start),
         retransmitted_bytes=segment_bytes * read_count("path", sent, "retransmits") if segment_bytes else None,
         path=_read_path(end),
         parameters=Parameters(

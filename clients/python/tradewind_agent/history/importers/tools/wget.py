@@ -12,6 +12,7 @@ from tradewind.errors import InvalidValue
 from tradewind.transfer import Direction, Status, TransferRecord
 from tradewind.units import BITS_PER_BYTE
 from tradewind_agent.history.importers.fields import require_possible_rate, round_within
+from tradewind_agent.history.importers.instants import attach_zone
 from tradewind_agent.history.importers.log_text import Line, LogText
 from tradewind_agent.history.importers.logged_transfer import TWO_IN_ONE, LoggedTransfer, find_url_part, name_end
 from tradewind_agent.history.importers.ports import ImportContext, ImportedRow, ImportReport, RefusedRow, refuse_row
@@ -24,7 +25,12 @@ SAVED = re.compile(
 )
 _RATE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \([^)]*/s\) [-–—] ")
 BRIEF = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d URL:\S+ \[\d+(?:/\d+)?\] -> ")
-_ANSWER = re.compile(r".*\.\.\. (?P<code>\d{3})\b")
+_ANSWER = re.compile(r".*==> REST \d+ (?:\.\.\.|…)|.*(?:\.\.\.|…) (?P<code>\d{3})\b(?!%)")
+"""The answer of a server, or FTP's command for the rest of a file, whose answer has no code in the log.
+
+The dots of the progress stand before a number, too, of per cent.
+"""
+
 _BROKEN = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \([^)]*/s\) [-–—] .* (?P<at_byte>\d+)(?:/\d+)?\. ")
 _NO_TIMES = InvalidValue("started_at", "is not in the log of wget --no-verbose; leave that option out")
 _PARTIAL = "206"
@@ -75,11 +81,11 @@ def _list_rows(text: LogText, context: ImportContext, report: ImportReport) -> I
                 record = _read_record(saved, line, request, context, report)
                 request = _Request()
                 if record is not None:
-                    yield ImportedRow(record, line.number)
+                    yield ImportedRow(record, line.number, text=line.text)
             elif (broken := _BROKEN.match(line.text)) is not None:
                 request.held_bytes = int(broken["at_byte"][:18])
             elif (answer := _ANSWER.match(line.text)) is not None:
-                request.code, request.left_bytes = answer["code"], None
+                request.code, request.left_bytes = answer["code"] or _PARTIAL, None
             elif request.code == _PARTIAL and request.left_bytes is None:
                 request.left_bytes = _read_left_bytes(line.text)
         except InvalidValue as invalid:
@@ -118,9 +124,9 @@ def _read_record(
     if rate_bps == 0 or (duration_s := BITS_PER_BYTE * moved / rate_bps) > _LONGEST_S:
         raise InvalidValue("outcome.throughput_bps", "is zero, or next to it")
     try:
-        ended_at = datetime.fromisoformat(saved["at"]).replace(tzinfo=context.zone).astimezone(UTC)
-    except ValueError:
-        raise InvalidValue("ended_at", f"does not exist: {saved['at']!r}") from None
+        ended_at = attach_zone(datetime.fromisoformat(saved["at"]), context.zone).astimezone(UTC)
+    except ValueError as impossible:
+        raise InvalidValue("ended_at", f"does not exist: {saved['at']!r} ({impossible})") from None
     return LoggedTransfer(
         started_at=ended_at - timedelta(seconds=duration_s),
         ended_at=ended_at,
