@@ -201,7 +201,7 @@ NOTATIONS = """\
   `start` counts rather than `timestamp`.
 - **Ends** may be addresses or paths; the host counts. A local path is the end that `--source` or `--destination` names.
 - **States** may be words, phrases such as `Transfer OK`, or codes. A phrase that says both, such as `done with errors`,
-  is refused, and so are numbers in a column such as `status` none of which is 0.
+  is refused, and so are numbers in a column such as `status` where none is 0.
 - **Attempts.** A failed row of a named file gives way to one of a higher `attempt`.
 - **Settings.** Without columns of settings, files at once follow from overlapping rows."""
 
