@@ -5,6 +5,7 @@ be of two transfers, as where a client fetches a file over several connections: 
 show that lines are of one.
 """
 
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -27,7 +28,7 @@ class RepeatedTransfers:
     ``seen`` : the stretch in which each was read; a stretch is of lines that follow each other and ended at one time.
     """
 
-    seen: dict[int, int] = field(default_factory=dict)
+    seen: OrderedDict[int, int] = field(default_factory=OrderedDict)
     stretch: int = 0
     ended_at: datetime | None = None
 
@@ -49,7 +50,7 @@ class RepeatedTransfers:
         if before is None:
             self.seen[key] = self.stretch
             if len(self.seen) > REMEMBERED:
-                del self.seen[next(iter(self.seen))]
+                self.seen.popitem(last=False)  # a plain dictionary would search for its first one again and again
             return False
         is_one = ended_at.microsecond != 0 if is_unique is None else is_unique
         return is_one or before != self.stretch
