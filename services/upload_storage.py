@@ -17,8 +17,8 @@ from services.persistence.store import Store
 from services.system_clock import SystemClock
 from tradewind.errors import Deadlocked
 
-AT_ONCE = 4
-"""Processes for uploads; each takes 60 MB. A tenant may have three, and one of its keys two."""
+AT_ONCE = 3
+"""Processes for uploads; each takes 60 MB. A tenant may have two, and one of its keys one."""
 
 ATTEMPTS = 3
 """Two batches with the same new links in opposite orders may deadlock; the one that is rolled back is tried again."""
