@@ -12,43 +12,43 @@ LATTICE = Lattice.spanning({axis: tuple(float(step) for step in STEPS) for axis 
 
 def test_power_and_energy_follow_from_metered_rows():
     rows = metered_leaf()
-    told = fit_leaf(rows).predict(rows.settings, rows.load)
+    predicted = fit_leaf(rows).predict(rows.settings, rows.load)
     truth_w = 40 + 5 * np.log2(rows.settings[:, 0])
-    assert np.max(np.abs(told.power_w / truth_w - 1)) < 0.08
+    assert np.max(np.abs(predicted.power_w / truth_w - 1)) < 0.08
     energy = 8 * rows.power_w / rows.throughput_bps
-    assert np.mean(told.energy_j_per_byte) == pytest.approx(np.mean(energy), rel=0.03)
-    np.testing.assert_allclose(np.exp(told.log_power_mean), truth_w, rtol=0.08)
+    assert np.mean(predicted.energy_j_per_byte) == pytest.approx(np.mean(energy), rel=0.03)
+    np.testing.assert_allclose(np.exp(predicted.log_power_mean), truth_w, rtol=0.08)
 
 
 def test_the_covariance_of_throughput_and_power_is_that_of_their_noise():
     model = fit_leaf(metered_leaf(correlation=0.6))
     assert model.correlation == pytest.approx(0.6, abs=0.1)
-    told = model.predict(np.array([[4.0, 4.0, 4.0]]), np.array([np.nan]))
-    assert told.log_covariance[0] == pytest.approx(0.6 * 0.2 * 0.1, rel=0.3)
+    predicted = model.predict(np.array([[4.0, 4.0, 4.0]]), np.array([np.nan]))
+    assert predicted.log_covariance[0] == pytest.approx(0.6 * 0.2 * 0.1, rel=0.3)
 
 
 def test_power_is_none_where_too_few_rows_were_metered():
     rows = metered_leaf()
     few = np.where(np.arange(len(rows)) < 5, rows.power_w, np.nan)
-    told = fit_leaf(replace(rows, power_w=few)).predict(rows.settings, rows.load)
-    assert told.power_w is None
-    assert told.energy_j_per_byte is None
-    assert told.log_covariance is None
+    predicted = fit_leaf(replace(rows, power_w=few)).predict(rows.settings, rows.load)
+    assert predicted.power_w is None
+    assert predicted.energy_j_per_byte is None
+    assert predicted.log_covariance is None
 
 
 def test_power_is_learned_from_the_part_of_the_rows_that_was_metered():
     rows = metered_leaf()
     part = np.where(np.arange(len(rows)) % 4 == 0, rows.power_w, np.nan)
-    told = fit_leaf(replace(rows, power_w=part)).predict(rows.settings, rows.load)
-    assert np.max(np.abs(told.power_w / (40 + 5 * np.log2(rows.settings[:, 0])) - 1)) < 0.15
+    predicted = fit_leaf(replace(rows, power_w=part)).predict(rows.settings, rows.load)
+    assert np.max(np.abs(predicted.power_w / (40 + 5 * np.log2(rows.settings[:, 0])) - 1)) < 0.15
 
 
 def test_energy_never_falls_below_what_idling_costs():
     rows = metered_leaf()
-    told = fit_leaf(rows, idle_power_w=50.0).predict(rows.settings, rows.load)
-    assert told.power_w.min() == pytest.approx(50.0)
-    assert np.exp(told.log_power_mean.min()) == pytest.approx(50.0)
-    assert np.all(told.energy_j_per_byte >= 8 * 50.0 * np.exp(-told.log_throughput_mean) * (1 - 1e-12))
+    predicted = fit_leaf(rows, idle_power_w=50.0).predict(rows.settings, rows.load)
+    assert predicted.power_w.min() == pytest.approx(50.0)
+    assert np.exp(predicted.log_power_mean.min()) == pytest.approx(50.0)
+    assert np.all(predicted.energy_j_per_byte >= 8 * 50.0 * np.exp(-predicted.log_throughput_mean) * (1 - 1e-12))
 
 
 def test_the_lattice_runs_in_the_order_of_its_settings():
@@ -66,11 +66,11 @@ def test_a_lattice_without_an_axis_of_the_leaf_takes_its_constant_or_median():
     rows = noisy_leaf()
     rows = rows.take(rows.settings[:, 2] == 4)
     lattice = Lattice.spanning({"concurrency": (1.0, 8.0)})
-    told = fit_leaf(rows).evaluate(lattice).prediction
+    predicted = fit_leaf(rows).evaluate(lattice).prediction
     parallelism = np.median(rows.settings[:, 1])
     settings = np.array([[s.concurrency, parallelism, 4.0] for s in lattice.list_settings()])
-    np.testing.assert_allclose(told.log_throughput_mean, true_log_throughput(settings), atol=0.15)
-    assert told.certified.all()
+    np.testing.assert_allclose(predicted.log_throughput_mean, true_log_throughput(settings), atol=0.15)
+    assert predicted.certified.all()
 
 
 def test_domain_values_carry_the_moments_of_power():
@@ -93,12 +93,12 @@ def test_few_metered_rows_do_not_take_away_the_promise_of_a_rate():
 def test_energy_far_from_metered_settings_is_expected_as_power_is_but_promised_with_caution():
     rows = metered_leaf()
     slow = replace(rows, power_w=np.where(rows.settings[:, 0] <= 8, rows.power_w, np.nan))
-    told = fit_leaf(slow).evaluate(LATTICE).prediction
-    unseen = told.log_power_sd == UNSEEN_POWER_LOG_SD
+    predicted = fit_leaf(slow).evaluate(LATTICE).prediction
+    unseen = predicted.log_power_sd == UNSEEN_POWER_LOG_SD
     assert 0 < np.sum(unseen) < len(unseen)
-    expected = 8 * told.power_w / told.throughput_bps
-    np.testing.assert_allclose(told.energy_j_per_byte, expected, rtol=0.2)
-    assert np.all(told.log_power_mean[unseen] >= np.log(np.nanmax(slow.power_w)) - 1e-9)
+    expected = 8 * predicted.power_w / predicted.throughput_bps
+    np.testing.assert_allclose(predicted.energy_j_per_byte, expected, rtol=0.2)
+    assert np.all(predicted.log_power_mean[unseen] >= np.log(np.nanmax(slow.power_w)) - 1e-9)
 
 
 def loaded_leaf():

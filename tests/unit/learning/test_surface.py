@@ -16,24 +16,24 @@ def unknown_load(n):
 def test_a_known_surface_is_recovered_within_a_fraction_of_the_noise():
     leaf_rows = noisy_leaf(noise=0.15)
     settings = grid(1)
-    told = fit_leaf(leaf_rows).predict(settings, unknown_load(len(settings)))
-    error = told.log_throughput_mean - true_log_throughput(settings)
+    predicted = fit_leaf(leaf_rows).predict(settings, unknown_load(len(settings)))
+    error = predicted.log_throughput_mean - true_log_throughput(settings)
     assert np.sqrt(np.mean(error**2)) < 0.06
-    assert told.certified.all()
+    assert predicted.certified.all()
 
 
 def test_a_surface_without_noise_is_met_closely_and_narrowly():
     settings = grid(1)
-    told = fit_leaf(leaf(settings, true_log_throughput(settings))).predict(settings, unknown_load(len(settings)))
-    assert np.max(np.abs(told.log_throughput_mean - true_log_throughput(settings))) < 0.02
-    assert np.max(told.log_throughput_sd) < 0.05
+    predicted = fit_leaf(leaf(settings, true_log_throughput(settings))).predict(settings, unknown_load(len(settings)))
+    assert np.max(np.abs(predicted.log_throughput_mean - true_log_throughput(settings))) < 0.02
+    assert np.max(predicted.log_throughput_sd) < 0.05
 
 
 def test_the_mean_throughput_is_corrected_for_the_back_transform():
     leaf_rows = noisy_leaf(repeats=6, noise=0.5)
-    told = fit_leaf(leaf_rows).predict(leaf_rows.settings, leaf_rows.load)
-    assert np.mean(told.throughput_bps) == pytest.approx(np.mean(leaf_rows.throughput_bps), rel=0.02)
-    assert np.mean(np.exp(told.log_throughput_mean)) < 0.95 * np.mean(leaf_rows.throughput_bps)
+    predicted = fit_leaf(leaf_rows).predict(leaf_rows.settings, leaf_rows.load)
+    assert np.mean(predicted.throughput_bps) == pytest.approx(np.mean(leaf_rows.throughput_bps), rel=0.02)
+    assert np.mean(np.exp(predicted.log_throughput_mean)) < 0.95 * np.mean(leaf_rows.throughput_bps)
 
 
 def test_the_90_percent_band_holds_nine_in_ten_new_rows_where_noise_grows_with_streams():
@@ -42,11 +42,11 @@ def test_the_90_percent_band_holds_nine_in_ten_new_rows_where_noise_grows_with_s
     spread = 0.05 + 0.08 * np.log2(settings[:, 0])
     rows = leaf(settings, true_log_throughput(settings) + rng.normal(0, 1, len(settings)) * spread)
     train, test = split_randomly(len(rows), rng)
-    told = fit_leaf(rows.take(train)).predict(settings[test], rows.load[test])
-    z = np.abs(np.log(rows.throughput_bps[test]) - told.log_throughput_mean) / told.log_throughput_sd
+    predicted = fit_leaf(rows.take(train)).predict(settings[test], rows.load[test])
+    z = np.abs(np.log(rows.throughput_bps[test]) - predicted.log_throughput_mean) / predicted.log_throughput_sd
     assert np.mean(z <= 1.645) == pytest.approx(0.9, abs=0.04)
     calm, wild = settings[test, 0] == 1, settings[test, 0] == 32
-    assert np.mean(told.log_throughput_sd[wild]) > 3 * np.mean(told.log_throughput_sd[calm])
+    assert np.mean(predicted.log_throughput_sd[wild]) > 3 * np.mean(predicted.log_throughput_sd[calm])
 
 
 def test_pure_noise_is_not_predicted():
@@ -54,11 +54,13 @@ def test_pure_noise_is_not_predicted():
     settings = grid(3)
     rows = leaf(settings, 20 + rng.normal(0, 0.4, len(settings)))
     train, test = split_randomly(len(rows), rng)
-    told = fit_leaf(rows.take(train)).predict(settings[test], rows.load[test])
+    predicted = fit_leaf(rows.take(train)).predict(settings[test], rows.load[test])
     guess = np.full(int(test.sum()), np.mean(rows.throughput_bps[train]))
     actual = rows.throughput_bps[test]
-    assert compute_accuracy(actual, told.throughput_bps) == pytest.approx(compute_accuracy(actual, guess), abs=0.02)
-    assert np.std(told.log_throughput_mean) < 0.08
+    assert compute_accuracy(actual, predicted.throughput_bps) == pytest.approx(
+        compute_accuracy(actual, guess), abs=0.02
+    )
+    assert np.std(predicted.log_throughput_mean) < 0.08
 
 
 @pytest.mark.parametrize("victim", [0, 317, 647])
@@ -79,9 +81,9 @@ def test_true_corner_of_the_surface_is_preserved():
     rng = np.random.default_rng(7)
     truth = true_log_throughput(settings) - 3.0 * corner
     model = fit_leaf(leaf(settings, truth + rng.normal(0, 0.1, len(settings))))
-    told = model.predict(settings, unknown_load(len(settings)))
+    predicted = model.predict(settings, unknown_load(len(settings)))
     assert np.mean(model.throughput.weight[corner]) > 0.8
-    assert np.max(np.abs(told.log_throughput_mean - truth)[corner]) < 0.5
+    assert np.max(np.abs(predicted.log_throughput_mean - truth)[corner]) < 0.5
 
 
 def test_a_ripple_that_splines_cannot_follow_is_left_to_kriging():
@@ -100,9 +102,9 @@ def test_a_ripple_that_splines_cannot_follow_is_left_to_kriging():
 def test_settings_outside_the_sampled_hull_are_uncertain_and_cannot_be_certified():
     rows = noisy_leaf()
     few_streams = rows.take(rows.settings[:, 0] * rows.settings[:, 1] <= 32)
-    told = fit_leaf(few_streams).predict(np.array([[2.0, 4.0, 4.0], [32.0, 32.0, 4.0]]), unknown_load(2))
-    assert told.certified.tolist() == [True, False]
-    assert told.log_throughput_sd[1] > 1.3 * told.log_throughput_sd[0]
+    predicted = fit_leaf(few_streams).predict(np.array([[2.0, 4.0, 4.0], [32.0, 32.0, 4.0]]), unknown_load(2))
+    assert predicted.certified.tolist() == [True, False]
+    assert predicted.log_throughput_sd[1] > 1.3 * predicted.log_throughput_sd[0]
 
 
 def test_external_load_lowers_the_prediction():
@@ -113,8 +115,8 @@ def test_external_load_lowers_the_prediction():
     rows = leaf(settings, truth + rng.normal(0, 0.1, len(settings)), load=load)
     model = fit_leaf(rows)
     setting = np.array([[4.0, 4.0, 4.0]] * 3)
-    told = model.predict(setting, np.array([0.0, 0.5, 0.8])).log_throughput_mean
-    assert np.diff(told) == pytest.approx([np.log(0.5), np.log(0.4)], abs=0.1)
+    predicted = model.predict(setting, np.array([0.0, 0.5, 0.8])).log_throughput_mean
+    assert np.diff(predicted) == pytest.approx([np.log(0.5), np.log(0.4)], abs=0.1)
     assert np.std(np.log(rows.throughput_bps) - model.predict(settings, load).log_throughput_mean) < 0.13
 
 
@@ -122,16 +124,16 @@ def test_a_fit_that_starts_from_another_comes_to_the_same():
     rows = noisy_leaf()
     cold = fit_leaf(rows)
     warm = fit_leaf(rows, start=cold)
-    told = [model.predict(rows.settings, rows.load).log_throughput_mean for model in (cold, warm)]
-    assert np.max(np.abs(told[0] - told[1])) < 0.05
+    predicted = [model.predict(rows.settings, rows.load).log_throughput_mean for model in (cold, warm)]
+    assert np.max(np.abs(predicted[0] - predicted[1])) < 0.05
 
 
 def test_the_order_of_rows_changes_nothing():
     rows = noisy_leaf()
     shuffled = rows.take(np.random.default_rng(4).permutation(len(rows)))
     settings = grid(1)
-    told = [fit_leaf(each).predict(settings, unknown_load(len(settings))) for each in (rows, shuffled)]
-    np.testing.assert_allclose(told[0].log_throughput_mean, told[1].log_throughput_mean, atol=1e-5)
+    predicted = [fit_leaf(each).predict(settings, unknown_load(len(settings))) for each in (rows, shuffled)]
+    np.testing.assert_allclose(predicted[0].log_throughput_mean, predicted[1].log_throughput_mean, atol=1e-5)
 
 
 def test_constant_axes_are_dropped_and_other_values_of_them_not_certified():
@@ -139,8 +141,8 @@ def test_constant_axes_are_dropped_and_other_values_of_them_not_certified():
     one_pipelining = rows.take(rows.settings[:, 2] == 4)
     model = fit_leaf(one_pipelining)
     assert [axis.name for axis in model.throughput.plane.design.axes] == ["concurrency", "parallelism"]
-    told = model.predict(np.array([[4.0, 4.0, 4.0], [4.0, 4.0, 8.0]]), unknown_load(2))
-    assert told.certified.tolist() == [True, False]
+    predicted = model.predict(np.array([[4.0, 4.0, 4.0], [4.0, 4.0, 8.0]]), unknown_load(2))
+    assert predicted.certified.tolist() == [True, False]
 
 
 def test_a_single_axis_is_enough():
@@ -148,8 +150,8 @@ def test_a_single_axis_is_enough():
     streams = np.repeat([1.0, 2, 3, 4, 6, 8], 4)[:, None]
     truth = 18 + np.log(streams[:, 0])
     rows = leaf(streams, truth + rng.normal(0, 0.05, len(streams)), axes=("parallelism",))
-    told = fit_leaf(rows).predict(streams, unknown_load(len(streams)))
-    assert np.max(np.abs(told.log_throughput_mean - truth)) < 0.1
+    predicted = fit_leaf(rows).predict(streams, unknown_load(len(streams)))
+    assert np.max(np.abs(predicted.log_throughput_mean - truth)) < 0.1
 
 
 def test_two_distinct_values_are_enough():
@@ -157,8 +159,8 @@ def test_two_distinct_values_are_enough():
     pipelining = np.repeat([0.0, 8.0], 10)[:, None]
     truth = np.where(pipelining[:, 0] > 0, 20.0, 18.0)
     rows = leaf(pipelining, truth + rng.normal(0, 0.1, 20), axes=("pipelining",))
-    told = fit_leaf(rows).predict(np.array([[0.0], [8.0]]), unknown_load(2))
-    assert told.log_throughput_mean == pytest.approx([18, 20], abs=0.15)
+    predicted = fit_leaf(rows).predict(np.array([[0.0], [8.0]]), unknown_load(2))
+    assert predicted.log_throughput_mean == pytest.approx([18, 20], abs=0.15)
 
 
 def test_rows_that_do_not_log_an_axis_are_a_group_of_their_own():
@@ -168,8 +170,8 @@ def test_rows_that_do_not_log_an_axis_are_a_group_of_their_own():
     truth = true_log_throughput(settings) - 1.0 * silent
     settings[silent, 2] = np.nan
     rows = leaf(settings, truth + rng.normal(0, 0.1, len(settings)))
-    told = fit_leaf(rows).predict(np.array([[4.0, 4, 4], [4, 4, np.nan]]), unknown_load(2))
-    assert told.log_throughput_mean[0] - told.log_throughput_mean[1] == pytest.approx(1.0, abs=0.2)
+    predicted = fit_leaf(rows).predict(np.array([[4.0, 4, 4], [4, 4, np.nan]]), unknown_load(2))
+    assert predicted.log_throughput_mean[0] - predicted.log_throughput_mean[1] == pytest.approx(1.0, abs=0.2)
 
 
 def test_surface_accepts_a_continuous_quantity_next_to_the_settings():
@@ -178,8 +180,8 @@ def test_surface_accepts_a_continuous_quantity_next_to_the_settings():
     settings = np.stack([rng.choice([1.0, 2, 4, 8], n), np.exp(rng.uniform(10, 20, n))], axis=1)
     truth = 15 + 0.3 * np.log2(settings[:, 0]) + 0.2 * np.log(settings[:, 1])
     rows = leaf(settings, truth + rng.normal(0, 0.1, n), axes=("concurrency", "mean_file_bytes"))
-    told = fit_leaf(rows).predict(settings, rows.load)
-    assert np.sqrt(np.mean((told.log_throughput_mean - truth) ** 2)) < 0.05
+    predicted = fit_leaf(rows).predict(settings, rows.load)
+    assert np.sqrt(np.mean((predicted.log_throughput_mean - truth) ** 2)) < 0.05
 
 
 def test_data_sets_of_nearly_the_same_size_keep_their_own_level_if_sent_repeatedly():
@@ -189,8 +191,8 @@ def test_data_sets_of_nearly_the_same_size_keep_their_own_level_if_sent_repeated
     settings = np.stack([np.tile([1.0, 2, 4, 8], 600), np.repeat(sizes, 8)], axis=1)
     truth = 18 + 0.3 * np.log2(settings[:, 0]) + level
     rows = leaf(settings, truth + rng.normal(0, 0.1, len(truth)), axes=("concurrency", "mean_file_bytes"))
-    told = fit_leaf(rows).predict(settings, rows.load)
-    assert np.sqrt(np.mean((told.log_throughput_mean - truth) ** 2)) < 0.15
+    predicted = fit_leaf(rows).predict(settings, rows.load)
+    assert np.sqrt(np.mean((predicted.log_throughput_mean - truth) ** 2)) < 0.15
 
 
 @pytest.mark.parametrize(

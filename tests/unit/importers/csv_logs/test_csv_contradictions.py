@@ -1,4 +1,4 @@
-"""Tables that say two things, or say it in a way that is not theirs alone, are refused rather than read wrongly."""
+"""Tables that say two things, or say it in a way that other tables share, are refused rather than read wrongly."""
 
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
