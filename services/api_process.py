@@ -126,12 +126,13 @@ def _answer(options: Namespace, parent: int) -> None:
     import uvicorn  # noqa: PLC0415
 
     from services.embedded.keeper import end_with_parent  # noqa: PLC0415
-    from services.latency import shorten_slice  # noqa: PLC0415
+    from services.latency import make_room_for_descriptors, shorten_slice  # noqa: PLC0415
 
     # Ctrl-C reaches all processes of a terminal; the parent stops them in order
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, HANDLED)
     end_with_parent(parent, signal.SIGTERM)
+    make_room_for_descriptors()
     shorten_slice()
     config = uvicorn.Config(
         options.app,

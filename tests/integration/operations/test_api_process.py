@@ -1,15 +1,19 @@
 """The API's processes: those that answer, and the one that makes them anew."""
 
 import os
+import re
+import resource
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import httpx
 import psutil
 import pytest
 
+from services.latency import MOST_DESCRIPTORS
 from tests.conditions import eventually
 from tests.endings import Program, is_gone
 from tests.ports import free_port
@@ -64,6 +68,12 @@ def test_another_is_made_for_one_that_was_killed_and_nobody_waits_meanwhile(api)
     assert [api.request_status() for _ in range(10)] == [200] * 10
     (made,) = set(api.all_answer()) - {second}
     assert made != first
+
+
+def test_each_has_room_for_many_connections_from_its_start(api):
+    status = [Path(f"/proc/{each.pid}/status").read_text(encoding="ascii") for each in api.all_answer()]
+    rooms = [int(re.search(r"FDSize:\s+(\d+)", text)[1]) for text in status]
+    assert min(rooms) >= min(MOST_DESCRIPTORS, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
 
 
 def test_killed_processes_are_all_started_again(api):
