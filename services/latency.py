@@ -7,6 +7,7 @@ import platform
 import resource
 import struct
 import sys
+from pathlib import Path
 
 SLICE_NS = 200_000
 """Time of an uninterrupted run. Whoever wakes up with a short one need not wait until the slice of another ends, which
@@ -31,7 +32,7 @@ def make_room_for_descriptors() -> int:
     """
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     room = MOST_DESCRIPTORS if soft == resource.RLIM_INFINITY else min(soft, MOST_DESCRIPTORS)
-    with open(os.devnull, "rb") as file:
+    with Path(os.devnull).open("rb") as file:
         os.close(fcntl.fcntl(file, fcntl.F_DUPFD_CLOEXEC, room - 1))
     return room
 
