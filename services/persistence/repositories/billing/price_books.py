@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
+from functools import cache
 from typing import Any
 from uuid import UUID
 
@@ -202,9 +203,13 @@ class PriceBooks:
         return {row.tier_id: _build_price(row) for row in self._connection.execute(chosen)}
 
     def _read_prices(self, book_ids: Sequence[UUID]) -> Mapping[UUID, Mapping[UUID, PriceModel]]:
+        """Return the prices of books by tier; tiers at one price share it, so that it is checked once."""
         found: dict[UUID, dict[UUID, PriceModel]] = defaultdict(dict)
-        for row in self._connection.execute(select(prices).where(prices.c.book_id.in_(book_ids))):
-            found[row.book_id][row.tier_id] = _build_price(row)
+        build = cache(lambda *parts: PriceModel(**dict(zip(PRICE_PARTS, parts, strict=True))))
+        columns = (prices.c.book_id, prices.c.tier_id, *(prices.c[part] for part in PRICE_PARTS))
+        chosen = select(*columns).where(prices.c.book_id.in_(book_ids))
+        for book_id, tier_id, *parts in self._connection.execute(chosen):
+            found[book_id][tier_id] = build(*parts)
         return found
 
 
