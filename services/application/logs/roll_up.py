@@ -13,7 +13,7 @@ TRANSACTIONS_A_RUN = 50
 """A worker continues with the next tenant after this many; the next run continues where this one ended."""
 
 DAYS_A_PAGE = 20
-"""A page sums this many days itself, so that it is up to date; it leaves more to the workers."""
+"""A page sums up to so many days itself, so that it is up to date; it leaves more to the workers, all of them."""
 
 ROWS_A_PAGE = 5_000
 """Most rows of the days that a page sums itself, which takes some tens of milliseconds."""
@@ -39,8 +39,11 @@ class RollUp:
         return total
 
     def update_for_page(self, tenant_id: UUID) -> None:
-        """Sum the days that changed last, as many as a page can wait for."""
-        self._compute_marked_days(tenant_id, DAYS_A_PAGE, most_rows=ROWS_A_PAGE)
+        """Sum the days that changed last, unless they are more than a page can wait for: workers are soon there."""
+        with self.unit_of_work(tenant_id) as uow:
+            waiting = uow.rollups.count_waiting(DAYS_A_PAGE + 1)
+        if waiting <= DAYS_A_PAGE:
+            self._compute_marked_days(tenant_id, DAYS_A_PAGE, most_rows=ROWS_A_PAGE)
 
     def _compute_marked_days(self, tenant_id: UUID, most: int, *, most_rows: int | None = None) -> int:
         with self.unit_of_work(tenant_id) as uow:

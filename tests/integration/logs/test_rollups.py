@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from services.application.logs.correct_rows import retry_row
-from services.application.logs.roll_up import DAYS_A_TRANSACTION, RollUp
+from services.application.logs.roll_up import DAYS_A_PAGE, DAYS_A_TRANSACTION, RollUp
 from services.application.monitoring.overview import MeteredEnds
 from services.persistence.tables.transfers import NO_LINK
 from tests.records import ndjson, record
@@ -233,6 +233,18 @@ def test_a_page_makes_the_small_days_and_leaves_the_large_ones_to_workers(api: s
         uow.commit()
     assert set(rollups(tenant)) == {"2026-03-02", "2026-03-03"}
     assert roll_up(tenant) == 1
+
+
+def test_a_page_leaves_all_days_to_workers_where_more_are_marked_than_it_can_sum(api: str, tenant: Tenant) -> None:
+    upload(api, tenant, *(moved(f"2026-03-{day:02}") for day in range(1, DAYS_A_PAGE + 2)))
+    of_page = RollUp(tenant.parts.store.unit_of_work)
+    of_page.update_for_page(tenant.id)
+    assert rollups(tenant) == {}
+    with tenant.parts.store.unit_of_work(tenant.id) as uow:
+        assert uow.rollups.compute_marked_days(1) == 1
+        uow.commit()
+    of_page.update_for_page(tenant.id)
+    assert len(rollups(tenant)) == DAYS_A_PAGE + 1
 
 
 def test_analysts_see_their_own_rollups_with_units(api: str, tenant: Tenant) -> None:
