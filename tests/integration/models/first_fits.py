@@ -26,6 +26,11 @@ class FirstFits(Learner):
         super().__init__()
         self._models: dict[bytes, LinkModel] = {}
 
+    @property
+    def computed(self) -> int:
+        """How many first fits were computed."""
+        return len(self._models)
+
     def fit(
         self,
         rows: Iterable[pa.RecordBatch],
