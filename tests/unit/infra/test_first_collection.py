@@ -1,6 +1,7 @@
 """The workers of a new checkout's first test run find bytecode instead of compiling every module, each for itself."""
 
 from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_file_location
 from types import ModuleType
 
 import pytest
@@ -15,8 +16,9 @@ echo "$@" >> calls
 @pytest.fixture
 def script(tmp_path, monkeypatch) -> ModuleType:
     """The script `run` in a checkout whose interpreter notes its arguments."""
-    loaded = ModuleType("run_script")
-    SourceFileLoader("run_script", str(ROOT / "run")).exec_module(loaded)
+    loader = SourceFileLoader("run_script", str(ROOT / "run"))
+    loaded = module_from_spec(spec_from_file_location(loader.name, loader.path, loader=loader))
+    loader.exec_module(loaded)
     (tmp_path / "tests").mkdir()
     python = tmp_path / "python"
     python.write_text(PYTHON)
