@@ -32,6 +32,7 @@ from services.persistence.log_reader import LogReader
 from services.persistence.migrate import prepare_database
 from services.persistence.roles import build_app_url, prepare_roles
 from services.queue.sessions import WATCH
+from services.upload_storage import AT_ONCE
 from tests.compose_stack import ComposeStack
 from tests.conditions import stretched
 from tradewind.wire.inventory import NewKey
@@ -52,6 +53,7 @@ __all__ = [
 ]
 
 PATIENCE_S = 20.0
+UPLOAD_PROCESSES = pytest.StashKey[YieldingProcesses]()
 STACK = ComposeStack.running()
 
 
@@ -125,10 +127,26 @@ def redis_url(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="module")
-def parts(database_url: str, redis_url: str) -> Iterator[Container]:
-    """The parts of an API process."""
+def parts(database_url: str, redis_url: str, pytestconfig: pytest.Config) -> Iterator[Container]:
+    """The parts of an API process; the processes that store its uploads serve the next module too."""
     with build_container(database_url=database_url, redis_url=redis_url) as built:
+        built.upload_storage._processes = start_upload_processes_once(pytestconfig)
         yield built
+
+
+def start_upload_processes_once(config: pytest.Config) -> YieldingProcesses:
+    """Return the processes for uploads of this run: each takes 2 s to import what stores them."""
+    if UPLOAD_PROCESSES not in config.stash:
+        config.stash[UPLOAD_PROCESSES] = UnclosedProcesses(AT_ONCE)
+        config.add_cleanup(lambda: YieldingProcesses.close(config.stash[UPLOAD_PROCESSES]))
+    return config.stash[UPLOAD_PROCESSES]
+
+
+class UnclosedProcesses(YieldingProcesses):
+    """Processes that stay when a container that uses them closes."""
+
+    def close(self) -> None:
+        pass
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,7 @@ import string
 import tokenize
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from benchmarks.support.report import ROOT
@@ -112,10 +113,12 @@ def _digest_files(files: Iterable[Path]) -> str:
     return state.hexdigest()[:_DIGITS]
 
 
+@cache
 def strip_python(text: str) -> str:
     """Return Python source without comments, docstrings and blank lines.
 
-    They are cut out of the text, because what a parser prints differs from one version of Python to the next.
+    They are cut out of the text, because what a parser prints differs from one version of Python to the next. Each text
+    is parsed once a process: parts share files, and each is read several times.
     """
     lines = text.splitlines()
     for token in tokenize.generate_tokens(io.StringIO(text).readline):

@@ -6,13 +6,15 @@ Each has a key with the scopes that it asks for in its first cell, and no other.
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import nbformat
 import pytest
-from nbclient import NotebookClient
 
 from benchmarks.support.report import ROOT
 from tests.e2e.test_sample import Served, sample
+
+if TYPE_CHECKING:
+    import nbformat
 
 __all__ = ["sample"]
 
@@ -20,7 +22,7 @@ NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
 PATIENCE_S = 300
 
 
-def read_required_scopes(notebook: nbformat.NotebookNode) -> Sequence[str]:
+def read_required_scopes(notebook: "nbformat.NotebookNode") -> Sequence[str]:
     stated = re.search(r"`TRADEWIND_KEY` \(scopes? ([^)]+)\)", notebook.cells[0].source)
     assert stated is not None, "the notebook does not tell which scopes its key needs"
     return re.findall(r"`(\w+)`", stated[1])
@@ -28,6 +30,10 @@ def read_required_scopes(notebook: nbformat.NotebookNode) -> Sequence[str]:
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs_to_its_end(path: Path, sample: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    # They load jsonschema, which takes 3 s of a processor, in each process that collects tests.
+    import nbformat  # noqa: PLC0415
+    from nbclient import NotebookClient  # noqa: PLC0415
+
     monkeypatch.setenv("TRADEWIND_URL", sample.address)
     notebook = nbformat.read(path, as_version=4)
     with sample.client() as client:

@@ -17,6 +17,7 @@ from services.bootstrap import Container, build_container
 from services.persistence.log_reader import LogReader
 from services.queue.sessions import RedisSessions
 from tests.conditions import eventually, stretched
+from tests.integration.models.first_fits import FIRST_FITS
 from tests.integration.models.refreshes import Refreshes
 from tests.stack import STACK, Tenant, new_tenant, serving
 
@@ -43,7 +44,7 @@ def learned_tenant(api: str, parts: Container, database_url: str, logs: LogReade
     with tenant.client(api) as client:
         client.post("/v1/logs", content=b"".join(make_log_lines(1, (DESTINATION,)))).raise_for_status()
     if STACK is None:
-        assert Refreshes(tenant, logs).run() is not None
+        assert Refreshes(tenant, logs, learner=FIRST_FITS).run() is not None
     else:  # whose workers learn by themselves
         eventually(lambda: release_of(tenant), patience_s=stretched(180))
     return tenant

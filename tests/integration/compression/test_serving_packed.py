@@ -3,6 +3,7 @@
 import tracemalloc
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -18,14 +19,19 @@ from tradewind_agent.compression.planning import parse_speeds
 from tradewind_agent.serve import Server
 from tradewind_agent.serve.options import ServerLimits
 
-PLAIN = b"".join(b"%d,%d\n" % (row, row * row % 977) for row in range(1_000_000))
 PACKED = {"Accept_Encoding": "tradewind-blocks", "Tradewind_Codecs": "gzip", "Tradewind_Pack": "gzip:9"}
+
+
+@cache
+def make_table() -> bytes:
+    """Return 11 MB that compress well."""
+    return b"".join(b"%d,%d\n" % (row, row * row % 977) for row in range(1_000_000))
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     folder: Path = tmp_path_factory.mktemp("served")
-    (folder / "a.csv").write_bytes(PLAIN)
+    (folder / "a.csv").write_bytes(make_table())
     with serving(folder, limits=ServerLimits(max_packed_downloads=1)) as running:
         yield running
 
@@ -33,7 +39,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 @pytest.fixture
 def idle(tmp_path: Path) -> Iterator[Server]:
     """A server that packs for nobody else."""
-    (tmp_path / "a.csv").write_bytes(PLAIN)
+    (tmp_path / "a.csv").write_bytes(make_table())
     with serving(tmp_path) as running:
         yield running
 
@@ -88,7 +94,7 @@ def test_a_path_of_no_possible_rate_is_refused(idle: Server, line: str) -> None:
 
 def test_closing_packed_stream_does_not_wait_for_blocks(tmp_path: Path) -> None:
     source = tmp_path / "a.csv"
-    source.write_bytes(PLAIN)
+    source.write_bytes(make_table())
     steering = Steering(expected={}, line_bps=None, setting=CodecSetting(Codec.GZIP, 1))
     with ThreadPoolExecutor(1) as pool, source.open("rb") as opened:
         pieces = PackedFile(opened.fileno(), source.stat(), steering, pool=pool).encode_pieces()

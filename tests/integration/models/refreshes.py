@@ -20,7 +20,9 @@ STALE_AFTER = timedelta(seconds=60)
 class Refreshes:
     """Refreshes of one tenant, with a clock that is turned by hand and jobs that are kept instead of sent."""
 
-    def __init__(self, tenant: Tenant, logs: LogReader, *, interval: timedelta = timedelta()) -> None:
+    def __init__(
+        self, tenant: Tenant, logs: LogReader, *, interval: timedelta = timedelta(), learner: Learner | None = None
+    ) -> None:
         self.tenant = tenant
         self.time = tenant.parts.clock.now()
         self.sent: list[Any] = []
@@ -28,7 +30,7 @@ class Refreshes:
         self.refresh = Refresh(
             unit_of_work=self._unit_of_work,
             logs=logs,
-            learner=Learner(),
+            learner=learner or Learner(),
             clock=self,
             interval=interval,
             stale_after=STALE_AFTER,

@@ -19,6 +19,7 @@ from services.application.shared.jobs import ReleaseChanged
 from services.bootstrap import Container, build_container
 from services.persistence.log_reader import LogReader
 from tests.conditions import eventually
+from tests.integration.models.first_fits import FIRST_FITS
 from tests.integration.models.refreshes import Refreshes
 from tests.stack import PATIENCE_S, Tenant, new_tenant, serving
 from tradewind.wire.recommendations import RecommendResponse
@@ -38,7 +39,7 @@ def body(**changes: Any) -> dict[str, Any]:
 def learned(api: str, parts: Container, database_url: str, logs: LogReader) -> Tenant:
     """A tenant with two releases of one link."""
     tenant = new_tenant(parts, database_url)
-    refreshes = Refreshes(tenant, logs)
+    refreshes = Refreshes(tenant, logs, learner=FIRST_FITS)
     with tenant.client(api) as client:
         for seed in (1, 2):
             lines = b"".join(make_log_lines(seed, (DESTINATION,)))
