@@ -6,7 +6,7 @@ import re
 from hashlib import sha256
 from pathlib import Path
 
-from tests.integration.engine.servers.rough_server import RoughServer, paced, plain
+from tests.integration.engine.servers.rough_server import RoughRequest, RoughServer, paced, plain
 from tests.integration.engine.transfers import digests, jobs_for, options, plan, until
 from tradewind.dataset import ChunkKind
 from tradewind.parameters import Parameters
@@ -215,3 +215,28 @@ def test_file_that_failed_in_the_queue_is_not_taken_up_by_another_plan(tmp_path:
         assert (result.files_done, len(result.failures)) == (2, 1)
 
     asyncio.run(story())
+
+
+def test_connections_without_a_file_help_with_the_last_one_and_are_never_more_than_planned(tmp_path: Path):
+    last = random.Random(10).randbytes(20_000_000)
+    at_once, most = 0, 0
+
+    async def answer_last(request: RoughRequest, writer: asyncio.StreamWriter) -> None:
+        nonlocal at_once, most
+        at_once += 1
+        most = max(most, at_once)
+        await asyncio.sleep(0.3)  # the other file is long done
+        await plain(last)(request, writer)
+        at_once -= 1
+
+    async def story() -> None:
+        server = RoughServer({"/first": plain(LARGE), "/last": answer_last})
+        async with server:
+            engine = TransferEngine(plan(2, 2), options())
+            sizes = {"first": len(LARGE), "last": len(last)}
+            result = await engine.run(jobs_for(server.url, ["first", "last"], tmp_path, sizes))
+        assert result.failures == ()
+        assert (server.most_open, most) == (4, 4)
+
+    asyncio.run(story())
+    assert digests(tmp_path)["last"] == sha256(last).hexdigest()

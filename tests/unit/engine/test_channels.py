@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tradewind_agent.engine.dealing.channels import ChunkDemand, deal_channels
+from tradewind_agent.engine.dealing.channels import ChunkDemand, count_spare_streams, deal_channels
 
 DEMANDS = st.lists(
     st.builds(
@@ -42,3 +42,10 @@ def test_channels_of_a_finished_chunk_go_where_most_bytes_wait():
 def test_a_plan_is_followed_while_every_chunk_has_files():
     demands = [ChunkDemand(4, 1, 100, 5), ChunkDemand(2, 3, 9, 5), ChunkDemand(1, 8, 1, 5)]
     assert deal_channels(demands) == [4, 2, 1]
+
+
+@given(DEMANDS)
+def test_streams_of_channels_and_spare_ones_are_those_planned(demands: list[ChunkDemand]):
+    dealt = deal_channels(demands)
+    used = sum(count * each.parallelism for count, each in zip(dealt, demands, strict=True))
+    assert used + count_spare_streams(demands, dealt) == sum(each.concurrency * each.parallelism for each in demands)

@@ -1,10 +1,10 @@
 """The pool of channels: as many as the plan says, supplied with work breadth first, reshaped while it runs."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import chain
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
 
-from tradewind_agent.engine.dealing.channels import deal_channels, limit_demands
+from tradewind_agent.engine.dealing.channels import count_spare_streams, deal_channels, limit_demands
 from tradewind_agent.engine.dealing.chunks import Channel, TransferChunk
 from tradewind_agent.engine.file_transfer import FileTransfer
 from tradewind_agent.engine.http.address import Origin
@@ -173,17 +173,22 @@ class ChannelPool:
             if self.options.early is not None:
                 self.options.early.close()
         dealt = deal_channels(demands)
+        spare_streams = count_spare_streams(demands, dealt)
         for chunk, count in zip(self.chunks, dealt, strict=True):
-            self._shrink(chunk, count)
+            spare_streams -= self._shrink(chunk, count, spare_streams)
         free = sorted(self._retiring, key=lambda pipeline: (pipeline.outstanding, not pipeline.is_connected))
         spares = iter(free)
         for chunk, count in zip(self.chunks, dealt, strict=True):
             self._grow(chunk, count, spares)
+        self._lend(islice(spares, spare_streams))
         for pipeline in tuple(self._retiring):
             self._retire_if_idle(pipeline)
 
-    def _shrink(self, chunk: TransferChunk, channels: int) -> None:
-        """Free excess channels, idle ones first and of those unconnected ones, and pipelines beyond the parallelism."""
+    def _shrink(self, chunk: TransferChunk, channels: int, spare_streams: int) -> int:
+        """Free excess channels, idle ones first and of those unconnected ones, and pipelines beyond the parallelism.
+
+        Up to ``spare_streams`` of these stay where they are; returns how many do.
+        """
         surplus = len(chunk.channels) - channels
         if surplus > 0:
             least_used = sorted(chunk.channels, key=lambda channel: (not channel.is_idle, channel.is_connected))
@@ -191,8 +196,12 @@ class ChannelPool:
                 chunk.channels.remove(channel)
                 channel.return_files()
                 self._free(channel, 0)
+        stay = 0
         for channel in chunk.channels:
-            self._free(channel, chunk.parallelism)
+            lent = min(channel.surplus, spare_streams - stay)
+            self._free(channel, chunk.parallelism + lent)
+            stay += lent
+        return stay
 
     def _free(self, channel: Channel, keep: int) -> None:
         channel.pipelines.sort(key=lambda pipeline: -pipeline.outstanding)
@@ -214,6 +223,17 @@ class ChannelPool:
                     self._retiring.discard(pipeline)
                     pipeline.move_to(channel)
                 channel.pipelines.append(pipeline)
+
+    def _lend(self, spares: Iterable[RequestPipeline]) -> None:
+        """Let connections whose channels have no file any more help where most bytes a stream are left."""
+        channels = [channel for chunk in self.chunks for channel in chunk.channels]
+        for pipeline in spares:
+            neediest = max(channels, key=lambda each: each.shared_bytes / (len(each.pipelines) + 1), default=None)
+            if neediest is None or not neediest.shared_bytes or not pipeline.is_connected:
+                return
+            self._retiring.discard(pipeline)
+            pipeline.move_to(neediest)
+            neediest.pipelines.append(pipeline)
 
     def _retire_if_idle(self, pipeline: RequestPipeline) -> None:
         if pipeline in self._retiring and not pipeline.outstanding:

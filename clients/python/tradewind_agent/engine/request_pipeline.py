@@ -174,13 +174,20 @@ class RequestPipeline:
         """Return the length of the next range; ``in_order`` : its bytes are used in their order."""
         return self._rate.compute_range_bytes(in_order=in_order)
 
+    @property
+    def divisible_bytes(self) -> int:
+        """Return the bytes that its requests have left to move; 0 where the rest cannot be divided."""
+        if not all(each.can_be_divided for each in self._outstanding):
+            return 0
+        return sum(exchange.expected_bytes for exchange in self._outstanding)
+
     def compute_time_left_s(self) -> float:
         """Return how long what is in flight will take at its rate so far; 0 where that is not known yet, or the rest
         cannot be divided.
         """
-        if not self.is_connected or not self._outstanding or not all(each.can_be_divided for each in self._outstanding):
+        left_bytes = self.divisible_bytes if self.is_connected else 0
+        if not left_bytes:
             return 0.0
-        left_bytes = sum(exchange.expected_bytes for exchange in self._outstanding)
         lasted_s = self._loop.time() - self._idle_since
         return self._rate.compute_time_left_s(self._outstanding[0].moved_bytes, lasted_s, left_bytes)
 

@@ -56,3 +56,10 @@ def deal_channels(demands: Sequence[ChunkDemand]) -> list[int]:
         neediest = max(takers, key=lambda index: demands[index].remaining_bytes / (channels[index] + 1))
         channels[neediest] += 1
         free_streams -= demands[neediest].parallelism
+
+
+def count_spare_streams(demands: Sequence[ChunkDemand], channels: Sequence[int]) -> int:
+    """Return the planned streams that no channel has, because there are fewer files left than channels planned."""
+    planned = sum(demand.concurrency * demand.parallelism for demand in demands)
+    dealt = sum(demand.parallelism * count for demand, count in zip(demands, channels, strict=True))
+    return max(planned - dealt, 0)

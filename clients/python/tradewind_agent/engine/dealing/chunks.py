@@ -10,6 +10,7 @@ from tradewind.parameters import Parameters
 from tradewind.recommendation import ChunkPlan
 from tradewind_agent.engine.dealing.channels import ChunkDemand
 from tradewind_agent.engine.dealing.pending_files import JobTable, PendingFiles
+from tradewind_agent.engine.dealing.work_queue import WorkQueue
 from tradewind_agent.engine.file_transfer import FileTransfer
 from tradewind_agent.engine.http.address import Origin
 from tradewind_agent.engine.http.connection import ReceiveBuffer
@@ -33,57 +34,11 @@ MakeFile = Callable[["TransferChunk", Job], FileTransfer]
 """Makes the transfer of a job that belongs to a chunk."""
 
 
-class WorkQueue:
-    """Files waiting for a channel, by origin, so that a busy connection can continue with its own origin."""
-
-    def __init__(self) -> None:
-        self._by_origin = dict[Origin, deque[FileTransfer]]()
-
-    def __len__(self) -> int:
-        return sum(len(files) for files in self._by_origin.values())
-
-    def add(self, file: FileTransfer, *, first: bool = False) -> None:
-        """Queue a file once; ``first`` puts it at the head, for a file that has been started."""
-        if file.is_placed:
-            return
-        file.is_placed = True
-        files = self._by_origin.setdefault(file.url.origin, deque())
-        if first:
-            files.appendleft(file)
-        else:
-            files.append(file)
-
-    def pop(self, pipeline: RequestPipeline) -> FileTransfer | None:
-        """Return the next file for a pipeline.
-
-        Of its own origin if there is one, else of the origin with most files.
-        """
-        own = pipeline.origin
-        files = self._by_origin.get(own) if own is not None and pipeline.can_serve(own) else None
-        if not files and not pipeline.outstanding:
-            served = (files for origin, files in self._by_origin.items() if files and pipeline.can_serve(origin))
-            files = max(served, key=len, default=None)
-        if not files:
-            return None
-        file = files.popleft()
-        file.is_placed = False
-        return file
-
-    def list_origins(self) -> set[Origin]:
-        """Return the origins that files wait for."""
-        return {origin for origin, files in self._by_origin.items() if files}
-
-    def drain(self) -> Iterator[FileTransfer]:
-        """Take every file out."""
-        for files in self._by_origin.values():
-            while files:
-                file = files.popleft()
-                file.is_placed = False
-                yield file
-
-
 class Channel:
-    """The p pipelines that carry one file after another (p: parallelism of the chunk's plan)."""
+    """The p pipelines that carry one file after another (p: parallelism of the chunk's plan).
+
+    Towards the end it may have more, of channels that have no file any more.
+    """
 
     def __init__(self, chunk: "TransferChunk") -> None:
         self.chunk = chunk
@@ -101,6 +56,20 @@ class Channel:
     @property
     def bytes_per_pipeline(self) -> float:
         return self.chunk.bytes_per_pipeline
+
+    @property
+    def surplus(self) -> int:
+        """How many pipelines it has more than planned."""
+        return max(len(self.pipelines) - self.chunk.parallelism, 0)
+
+    @property
+    def shared_bytes(self) -> int:
+        """Return what is left of its files that a further pipeline could take a part of."""
+        if self.chunk.parallelism == 1:
+            return 0
+        if self._files:
+            return sum(file.remaining_bytes for file in self._files)
+        return sum(pipeline.divisible_bytes for pipeline in self.pipelines)
 
     @property
     def is_connected(self) -> bool:
@@ -130,7 +99,8 @@ class Channel:
             file.has_retryable_fault = True
             file.give_up(reason)
         most_bytes = pipeline.compute_range_bytes(in_order=file.is_summed_in_order)
-        exchange = file.take(self.chunk.parallelism, most_bytes) if file.has_undealt else None
+        streams = self.chunk.parallelism + self.surplus
+        exchange = file.take(streams, most_bytes) if file.has_undealt else None
         if exchange is None or not file.has_undealt:
             self._files.remove(file)
             file.is_placed = False
