@@ -12,6 +12,15 @@ from itertools import chain, islice
 from types import MappingProxyType
 from typing import NamedTuple
 
+from tradewind_agent.history.importers.reading.flattened import (
+    FLAT_NAMES,
+    explain_open_line,
+    is_flattened,
+    may_be_logfmt,
+    nest_names,
+    parse_logfmt,
+    take_single_values,
+)
 from tradewind_agent.history.importers.reading.lines import MAX_LINE_CHARS, Line
 
 _COLOURS = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
@@ -37,7 +46,7 @@ _PREFIXES: Sequence[re.Pattern[str]] = tuple(
         r"\[(?P<origin>pod/[^\]\s]+)\] (?P<rest>.*)$",  # kubectl logs --prefix
         r">+ (?P<rest>.*)$",  # quoted in a mail
         r"(?: {4})?MESSAGE=(?P<rest>.*)$",  # journalctl -o export and -o verbose
-        r"(?:[\w./+-]{1,200}:)?(?:\d{1,9}:)?(?P<rest>(?:DATE=|\{\s*\").*)$",  # grep of several files, and with -n
+        r"(?:[\w./+-]{1,200}:)?(?:\d{1,9}:)?(?P<rest>(?:(?i:DATE=)|\{\s*\").*)$",  # grep of several files, and with -n
     )
 )
 _COMPOSE = re.compile(r"(?P<origin>[\w.-]+) +\| ?(?P<rest>.*)$")
@@ -46,10 +55,10 @@ _BEFORE_JSON = re.compile(r"(?P<head>[^{}\",;]{1,200}?)(?P<rest>\{\s*\"[^\n]*\})
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f]")
 _BEGINNING = re.compile(
     r"[<>\"']|\[pod/|\[ *\d+\.|\[\d{4}-|[A-Z][a-z]{2} [ \d]|\d{4}-\d\d-\d\dT\S+ |\d+\.\d{6} "
-    r"|(?: {4})?MESSAGE=|[\w./+-]{1,200}:(?:\d+:)?(?:DATE=|\{)"
+    r"|(?: {4})?MESSAGE=|[\w./+-]{1,200}:(?:\d+:)?(?:(?i:DATE=)|\{)"
 )
 
-_MOST_LAYERS = 4
+_MOST_LAYERS = 6
 _LINES_LOOKED_AT = 20
 _SPLIT_BYTES = 16 * 1024
 """Docker cuts longer lines into messages of so many bytes."""
@@ -69,6 +78,7 @@ _TEXT_MEMBERS: Mapping[str, frozenset[str]] = MappingProxyType(
         "value": frozenset({"topic", "partition", "offset"}),  # Kafka
         "payload": frozenset({"topic", "partition", "offset", "destination", "routing_key"}),
         "body": frozenset({"headers", "destination", "properties"}),  # STOMP, AMQP
+        "_source": frozenset({"_index", "_id"}),
         "_raw": frozenset({"_time", "sourcetype", "host", "source"}),  # Splunk
     }
 )
@@ -77,10 +87,15 @@ _TEXT_MEMBERS: Mapping[str, frozenset[str]] = MappingProxyType(
 _OBJECT_MEMBERS: Mapping[str, frozenset[str]] = MappingProxyType(
     {
         "_source": frozenset({"_index", "_id"}),  # Elasticsearch, OpenSearch
+        "fields": frozenset({"_index", "_id"}),
+        "data": frozenset({"metadata"}),  # WLCG's monitoring
         "jsonPayload": frozenset({"insertId", "logName", "resource"}),
         "result": frozenset({"preview", "lastrow"}),
     }
 )
+_OF_FTS = "tr_id"
+"""A member of FTS's own messages, whose level ``data`` is left to their reader: ids of records are of the line."""
+
 _LIST_MEMBERS = (
     "hits", "DATA", "events", "Records", "InputPluginResultList", "OutputPluginResultList", "CheckpointPluginResultList"
 )  # fmt: skip
@@ -88,15 +103,21 @@ _LISTS_OF: Mapping[str, str] = MappingProxyType({"files": "job_id"})
 """Members that hold objects in a list, where another member stands next to them: jobs of FTS."""
 
 _ORIGIN_MEMBERS = ("_PID", "container_name", "container_id", "CONTAINER_NAME")
-_NAMES = tuple(f'"{name}"' for name in (*_TEXT_MEMBERS, *_OBJECT_MEMBERS, *_LIST_MEMBERS, *_LISTS_OF))
+_NAMES = (
+    *(f'"{name}"' for name in (*_TEXT_MEMBERS, *_OBJECT_MEMBERS, *_LIST_MEMBERS, *_LISTS_OF) if name != "data"),
+    '"metadata"',  # which is next to "data", as many other messages have
+    *FLAT_NAMES,
+)
 
 
 class _Content(NamedTuple):
-    """What one layer holds: a line of text, who wrote it, and whether more of the same line follows."""
+    """What one layer holds: a line of text, who wrote it, whether more of the same line follows, whether its end shows.
+    """
 
     text: str
     origin: str = ""
     is_partial: bool = False
+    has_end: bool = True
 
 
 def unwrap_lines(lines: Iterable[Line]) -> Iterator[Line]:
@@ -115,6 +136,8 @@ def unwrap_lines(lines: Iterable[Line]) -> Iterator[Line]:
             text = before + content.text
             if content.is_partial and len(text) <= MAX_LINE_CHARS:
                 pieces[content.origin] = number, text
+            elif line.is_open and not content.has_end:
+                yield Line(number, text, explain_open_line(), origin=content.origin)
             else:
                 yield Line(number, text, origin=content.origin, is_open=is_open)
     for origin, (number, text) in pieces.items():
@@ -126,7 +149,7 @@ def _may_be_wrapped(text: str) -> bool:
     if text.startswith("{"):
         if _has_member_of_collector(text):
             return True
-    elif _BEGINNING.match(text) is not None or ('"' in text and "{" in text):
+    elif _BEGINNING.match(text) is not None or ('"' in text and "{" in text) or may_be_logfmt(text):
         return True
     return not text.isprintable() and _CONTROL.search(text) is not None
 
@@ -152,7 +175,11 @@ def _open_envelopes(text: str, *, has_services: bool) -> list[_Content]:
     contents = [_Content(_COLOURS.sub("", text).strip(_CONTROLS))]
     for layer in range(_MOST_LAYERS):
         opened = [
-            inner._replace(origin=inner.origin or content.origin, is_partial=inner.is_partial or content.is_partial)
+            inner._replace(
+                origin=inner.origin or content.origin,
+                is_partial=inner.is_partial or content.is_partial,
+                has_end=inner.has_end and content.has_end,
+            )
             for content in contents
             for inner in _open_layer(content.text, has_services=has_services and layer == 0)
         ]
@@ -176,6 +203,8 @@ def _open_layer(text: str, *, has_services: bool) -> list[_Content]:
         if (found := prefix.match(text)) is not None:
             groups = found.groupdict()
             return [_Content(groups["rest"] or "", groups.get("origin") or "", groups.get("part") == "P")]
+    if may_be_logfmt(text) and (pairs := parse_logfmt(text)) is not None:
+        return [_Content(json.dumps(pairs, ensure_ascii=False), has_end=False)]
     head = _BEFORE_JSON.match(text)
     return [_Content(head["rest"] if head is not None and _is_object(head["rest"]) else text)]
 
@@ -223,12 +252,23 @@ def _open_object(text: str) -> list[_Content]:
         return []
     origin = next((str(message[name]) for name in _ORIGIN_MEMBERS if isinstance(message.get(name), str | int)), "")
     for name, others in _TEXT_MEMBERS.items():
-        if name in message and others & message.keys():
+        if name in message and others & message.keys() and _holds_line(name, message):
             return _split_text(_to_text(message[name]), origin)
     for name, others in _OBJECT_MEMBERS.items():
-        if isinstance(message.get(name), dict) and others & message.keys():
-            return [_Content(json.dumps(message[name], ensure_ascii=False), origin)]
+        inner = message.get(name)
+        if isinstance(inner, dict) and others & message.keys() and not (name == "data" and _OF_FTS in inner):
+            held = take_single_values(inner) if name == "fields" else inner
+            return [_Content(json.dumps(held, ensure_ascii=False), origin)]
+    if is_flattened(message):
+        return [_Content(json.dumps(nest_names(message), ensure_ascii=False), origin)]
     return [_Content(json.dumps(each, ensure_ascii=False)) for each in _find_records(message)]
+
+
+def _holds_line(name: str, message: Mapping[str, object]) -> bool:
+    """Return whether a member holds a line, where other programs have one of that name for something else."""
+    if name == "payload":
+        return "event_type" not in message  # an event of rucio
+    return name != "_source" or isinstance(message[name], str)
 
 
 def _to_text(value: object) -> str:

@@ -1,0 +1,77 @@
+"""Objects that exports flatten: names with dots, values in lists of one, and logfmt. Each becomes the object it was."""
+
+import json
+import re
+from collections.abc import Mapping
+
+from tradewind.errors import InvalidValue
+
+_ROOTS = ("_source.", "fields.", "data.", "payload.", "stats.")
+"""How names begin of which exports and collectors make one level."""
+
+FLAT_NAMES = tuple(f'"{root}' for root in _ROOTS)
+
+_PAIR = re.compile(r"([A-Za-z_@][\w.@/-]*)=(\"(?:[^\"\\]|\\.)*\"|[^\s\"=]*)(?:\s+|$)")
+_LEVEL = re.compile(r"(?:^| )(?:level|lvl|msg)=")
+_BEGINNING = re.compile(r"[a-z_@][\w.@/-]{0,60}=")
+_LEAST_PAIRS = 3
+
+
+def is_flattened(message: Mapping[str, object]) -> bool:
+    """Return whether an object has names that stand for levels."""
+    return any(name.startswith(_ROOTS) for name in message)
+
+
+def nest_names(message: Mapping[str, object]) -> Mapping[str, object]:
+    """Return an object whose names with dots are objects again; of an export only what is in its ``_source``.
+
+    A name that stands for a value and for an object, as of a further index of the same field, remains the value.
+    """
+    nested: dict[str, object] = {}
+    for name, value in message.items():
+        *levels, last = name.split(".") if name.startswith(_ROOTS) else [name]
+        level: object = nested
+        for each in levels:
+            level = level.setdefault(each, {}) if isinstance(level, dict) else None
+        if isinstance(level, dict) and not isinstance(level.get(last), dict):
+            level[last] = value
+    for root in ("_source", "fields"):
+        inner = nested.get(root)
+        if isinstance(inner, dict) and any(name.startswith(f"{root}.") for name in message):
+            return inner
+    return nested
+
+
+def take_single_values(message: Mapping[str, object]) -> Mapping[str, object]:
+    """Return an object whose values were lists of one, as searches return ``fields``."""
+    return {name: each[0] if isinstance(each, list) and len(each) == 1 else each for name, each in message.items()}
+
+
+def may_be_logfmt(text: str) -> bool:
+    """Return whether a line may be of logfmt; GridFTP's names are in capitals, or no level is among them."""
+    return text[:1].islower() and _BEGINNING.match(text) is not None and _LEVEL.search(text) is not None
+
+
+def parse_logfmt(text: str) -> Mapping[str, object] | None:
+    """Return the object of a line of logfmt, all values as text; ``None`` for a line that is none to its end."""
+    found: dict[str, object] = {}
+    end = 0
+    for pair in iter(lambda: _PAIR.match(text, end), None):
+        name, value = pair.groups()
+        if name in found:
+            return None
+        found[name] = _unquote(value) if value.startswith('"') else value
+        end = pair.end()
+    return found if end == len(text) and len(found) >= _LEAST_PAIRS else None
+
+
+def _unquote(value: str) -> str:
+    try:
+        return str(json.loads(value))
+    except ValueError:
+        return value[1:-1]
+
+
+def explain_open_line() -> InvalidValue:
+    """Return the fault of a last line of logfmt without a line end: any of its values may be the last."""
+    return InvalidValue("row", "has no line end and may be cut off; end the file with a line break if it is complete")
