@@ -140,6 +140,8 @@ GENERIC = frozenset({"timestamp", "datetime", "requesttime"})
 
 _PLAIN = re.compile(r"[^a-z0-9]+")
 _LONGEST_TITLE = 200
+_LEVELS = re.compile(r"^\W?(?:(?:_source|fields|data|payload)\.)+")
+"""What exports of searches write before the names of members."""
 _PREFIX_BEHIND = re.compile(r"(.+?)[\s_(\[]+[KMGT][)\]]?")
 _QUALIFIERS = "effective|avg|average|mean|total|transfer|elapsed|download|upload|"
 _UNIT_ALONE: Mapping[str, Mapping[str, str]] = MappingProxyType(
@@ -152,6 +154,7 @@ def find_quantity(title: str) -> tuple[str | None, str | None]:
     """Return quantity and declared unit of a header such as ``Throughput (Mbps)``, ``rate MB/s`` or ``duration_ms``."""
     if len(title) > _LONGEST_TITLE:  # a message, which the patterns below would take long for
         return None, None
+    title = _LEVELS.sub("", title)
     bytes_spelled = re.sub(r"B(?=/s|ps)", "byte", title)
     plain = _PLAIN.sub("", re.sub(r"/s(?:ec(?:ond)?)?\b", "ps", bytes_spelled.lower()))
     plain = re.sub(r"persec(?:ond)?$", "ps", plain).replace("bits", "bit")

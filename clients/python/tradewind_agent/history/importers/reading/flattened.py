@@ -9,6 +9,8 @@ from tradewind.errors import InvalidValue
 _ROOTS = ("_source.", "fields.", "data.", "payload.", "stats.")
 """How names begin of which exports and collectors make one level."""
 
+_LEVELS = ("_source", "fields", "data")
+
 FLAT_NAMES = tuple(f'"{root}' for root in _ROOTS)
 
 _PAIR = re.compile(r"([A-Za-z_@][\w.@/-]*)=(\"(?:[^\"\\]|\\.)*\"|[^\s\"=]*)(?:\s+|$)")
@@ -23,7 +25,7 @@ def is_flattened(message: Mapping[str, object]) -> bool:
 
 
 def nest_names(message: Mapping[str, object]) -> Mapping[str, object]:
-    """Return an object whose names with dots are objects again; of an export only what is in its ``_source``.
+    """Return an object whose names with dots are objects again, without the levels of searches around it.
 
     A name that stands for a value and for an object, as of a further index of the same field, remains the value.
     """
@@ -35,11 +37,16 @@ def nest_names(message: Mapping[str, object]) -> Mapping[str, object]:
             level = level.setdefault(each, {}) if isinstance(level, dict) else None
         if isinstance(level, dict) and not isinstance(level.get(last), dict):
             level[last] = value
-    for root in ("_source", "fields"):
-        inner = nested.get(root)
-        if isinstance(inner, dict) and any(name.startswith(f"{root}.") for name in message):
-            return inner
-    return nested
+    return _open_levels(nested)
+
+
+def _open_levels(message: dict[str, object]) -> Mapping[str, object]:
+    """Return what is in the levels that a search and WLCG's monitoring put around a message."""
+    for root in _LEVELS:
+        inner = message.get(root)
+        if isinstance(inner, dict):
+            return _open_levels(inner)
+    return message
 
 
 def take_single_values(message: Mapping[str, object]) -> Mapping[str, object]:

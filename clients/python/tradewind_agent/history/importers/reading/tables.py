@@ -1,17 +1,17 @@
 """Tables that searches export of JSON messages: each row as the message that it was.
 
-The titles are the names of members behind ``_source.`` or ``data.``, as of Kibana, OpenSearch and pandas. A table of
-transfers with other titles is CSV.
+The titles are the names of members, often behind ``_source.`` or ``data.``, as of Kibana, OpenSearch and pandas. A table
+of transfers with other titles is CSV.
 """
 
 import csv
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 
 from tradewind.errors import InvalidValue
-from tradewind_agent.history.importers.reading.flattened import is_flattened, nest_names
+from tradewind_agent.history.importers.reading.flattened import nest_names
 from tradewind_agent.history.importers.reading.lines import Line
 
 _MESSAGES: Sequence[frozenset[str]] = (
@@ -40,22 +40,16 @@ _MOST_LINES = 100
 
 def find_delimiter(line: str) -> str | None:
     """Return what separates the titles of an export of messages; ``None`` for other lines."""
-    if "data." not in line and "_source." not in line:
+    if line.startswith("{"):
         return None
     for delimiter in _DELIMITERS:
         titles = _split(line, delimiter)
-        names = dict.fromkeys(titles, "")
-        if len(titles) > 1 and is_flattened(names) and _is_known(nest_names(names)):
+        message = nest_names(dict.fromkeys(titles, ""))
+        payload = message.get("payload")
+        names = {*message, *(payload if isinstance(payload, dict) else ())}
+        if any(known <= names for known in _MESSAGES):
             return delimiter
     return None
-
-
-def _is_known(message: Mapping[str, object]) -> bool:
-    """Return whether members of a known message are in an object, or a level or two below it."""
-    inner = message.get("data", message.get("payload"))
-    if isinstance(inner, dict):
-        return _is_known(inner) or any(names <= {*message, *inner} for names in _MESSAGES)
-    return any(names <= message.keys() for names in _MESSAGES)
 
 
 def open_table(lines: Iterator[Line]) -> Iterator[Line]:
