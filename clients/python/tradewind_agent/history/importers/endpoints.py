@@ -14,7 +14,7 @@ _REMEMBERED = 4096
 _WITH_PORT = re.compile(r"(\[[0-9a-fA-F:.%\w]+\]|\d{1,3}(?:\.\d{1,3}){3}):\d{1,5}")
 """An address with a port. Names are left alone: what stands behind their colon may be part of them."""
 
-_HOST = re.compile(r"([A-Za-z0-9][A-Za-z0-9-]{0,62}(?:\.[A-Za-z0-9][A-Za-z0-9-]{0,62})+)\.?(:\d{1,5})?")
+_HOST = re.compile(r"([^\W_](?:[^\W_]|-){0,62}(?:\.[^\W_](?:[^\W_]|-){0,62})+)\.?(:\d{1,5})?")
 """The name of a host in a domain. Names without a dot are left alone: they may be of sites or of collections."""
 
 

@@ -188,7 +188,19 @@ def _find_status(title: str, values: Sequence[str]) -> Reader | None:
         return code
     known = sum(_find_word(value) is not None for value in values)
     is_sure = _normalise(title) in _SURE_TITLES or any(_find_word(value) is Status.FAILED for value in values)
-    return _read_word if is_sure or known >= _LEAST_KNOWN * len(values) else None
+    return _read_state if is_sure or known >= _LEAST_KNOWN * len(values) else None
+
+
+def _read_state(text: str) -> Verdict:
+    """Read a word among words of states: a number among them may be an exit code, or a truth value.
+
+    Raises
+    ------
+    InvalidValue : it is a number, or neither a success nor a failure.
+    """
+    if text.strip() in ("0", "1"):
+        raise InvalidValue("outcome.status", f"is {text.strip()} where other rows have words, which may mean either")
+    return _read_word(text)
 
 
 def _find_response_code(_: str, values: Sequence[str]) -> Reader | None:

@@ -29,7 +29,7 @@ _AFTER_FILE = ("BUFFER", "BLOCK", "NBYTES", "VOLUME", "STREAMS", "STRIPES", "DES
 _KEY = re.compile(rf"(?:^|\s)({'|'.join(re.escape(key) for key in (*_BEFORE_FILE, *_AFTER_FILE))})=")
 _ANY_CASE = re.compile(rf"(?<![^\s])({'|'.join(re.escape(key) for key in (*_BEFORE_FILE, *_AFTER_FILE))})=", re.IGNORECASE)
 _KEYS = {key.lower(): key for key in (*_BEFORE_FILE, *_AFTER_FILE)}
-_NEEDED = ("date=", "start=", "nbytes=")
+_NEEDED = frozenset({"DATE", "HOST", "START", "NBYTES", "STREAMS", "DEST", "TYPE", "CODE"})
 _OTHER_KEYS = re.compile(r"(?:\s+[\w.]+=\S*)+")
 USUAL = re.compile(
     r"DATE=(\S+) HOST=(\S+) PROG=\S+ NL\.EVNT=\S+ START=(\S+) USER=[^\s=]* FILE=[^=]* BUFFER=(\d+) BLOCK=(\d+) "
@@ -75,7 +75,7 @@ def is_transfer_of_gridftp(text: str) -> bool:
     if "NBYTES=" in text:
         return "START=" in text and "DATE=" in text
     lower = text.lower()
-    return all(key in lower for key in _NEEDED) and _KEY.search(restore_keys(text)) is not None
+    return all(key in lower for key in ("nbytes=", "start=", "date=")) and _KEY.search(restore_keys(text)) is not None
 
 
 def is_object_of_gridftp(message: Mapping[str, object]) -> bool:
@@ -193,10 +193,15 @@ def _find_values(text: str) -> _Values | None:
     if text.startswith("{"):
         message = find_message(text)
         return _build_values({_KEYS.get(name.lower(), name): find_text(message, name).strip() for name in message})
-    if "NBYTES=" not in text:
-        text = restore_keys(text)
-    if text.count(_EVENT) > 1:
+    if text.count(_EVENT) > 1 or restore_keys(text).count(_EVENT) > 1:
         raise InvalidValue("row", TWO_IN_ONE)
+    values = _split_values(text)
+    if not values.keys() >= _NEEDED:
+        values = _split_values(restore_keys(text)) | values
+    return _build_values(values)
+
+
+def _split_values(text: str) -> dict[str, str]:
     found = list(_KEY.finditer(text))
     values: dict[str, str] = {}
     ends = [*(match.start() for match in found[1:]), len(text)]
@@ -206,7 +211,7 @@ def _find_values(text: str) -> _Values | None:
             values[match[1]] = _OTHER_KEYS.sub("", value).strip()
         else:
             values.setdefault(match[1], value.strip())
-    return _build_values(values)
+    return values
 
 
 def _build_values(values: Mapping[str, str]) -> _Values | None:
