@@ -49,7 +49,7 @@ def find_attempt(columns: Columns) -> Callable[[list[str]], tuple[Key, int]] | N
 
 
 def take_last_attempts(items: Iterable[tuple[Item, Key, int]]) -> Iterator[Item]:
-    """Yield rows in their order; a failed one of which there is a further attempt becomes `NoTransfer.REPEATED`."""
+    """Yield rows in their order; a failed one with a further attempt becomes `NoTransfer.REPEATED`."""
     held: deque[_HeldRow] = deque()
     latest: dict[Key, _HeldRow] = {}
     for item, key, attempt in items:

@@ -78,9 +78,13 @@ def reject_other_units(title: str, quantity: str, declared: str | None, cells: S
     if declared in (None, "B"):
         return
     own, _, _ = _QUANTITIES[quantity]
-    written = {match[2]: find_quantity(f"{own} {match[2]}")[1] for cell in cells if (match := _WITH_UNIT.fullmatch(cell))}
+    written = {
+        match[2]: find_quantity(f"{own} {match[2]}")[1] for cell in cells if (match := _WITH_UNIT.fullmatch(cell))
+    }
     if written and declared not in written.values():
-        raise InvalidValue(title, f"is in {declared} by its title, and in {next(iter(written))} by its cells; rename it")
+        raise InvalidValue(
+            title, f"is in {declared} by its title, and in {next(iter(written))} by its cells; rename it"
+        )
 
 
 def _explain_unclear(title: str, quantity: str, unit: str) -> str:

@@ -111,7 +111,8 @@ _NAMES = (
 
 
 class _Content(NamedTuple):
-    """What one layer holds: a line of text, who wrote it, whether more of the same line follows, whether its end shows.
+    """What one layer holds: a line of text, who wrote it, whether more of the same line follows, and whether its end is
+    one that shows.
     """
 
     text: str
@@ -203,10 +204,15 @@ def _open_layer(text: str, *, has_services: bool) -> list[_Content]:
         if (found := prefix.match(text)) is not None:
             groups = found.groupdict()
             return [_Content(groups["rest"] or "", groups.get("origin") or "", groups.get("part") == "P")]
+    return [_open_end(text)]
+
+
+def _open_end(text: str) -> _Content:
+    """Return the object that a line of logfmt is, or that stands at the end of a text; else the text."""
     if may_be_logfmt(text) and (pairs := parse_logfmt(text)) is not None:
-        return [_Content(json.dumps(pairs, ensure_ascii=False), has_end=False)]
+        return _Content(json.dumps(pairs, ensure_ascii=False), has_end=False)
     head = _BEFORE_JSON.match(text)
-    return [_Content(head["rest"] if head is not None and _is_object(head["rest"]) else text)]
+    return _Content(head["rest"] if head is not None and _is_object(head["rest"]) else text)
 
 
 def _unquote(text: str) -> str:
@@ -248,8 +254,10 @@ def _open_object(text: str) -> list[_Content]:
         message = json.loads(text)
     except (ValueError, RecursionError):
         return []
-    if not isinstance(message, dict):
-        return []
+    return _open_members(message) if isinstance(message, dict) else []
+
+
+def _open_members(message: Mapping[str, object]) -> list[_Content]:
     origin = next((str(message[name]) for name in _ORIGIN_MEMBERS if isinstance(message.get(name), str | int)), "")
     for name, others in _TEXT_MEMBERS.items():
         if name in message and others & message.keys() and _holds_line(name, message):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from tradewind.errors import InvalidValue
 
 _ROOTS = ("_source.", "fields.", "data.", "payload.", "stats.")
-"""How names begin of which exports and collectors make one level."""
+"""How names begin where exports and collectors made one level of several."""
 
 _LEVELS = ("_source", "fields", "data")
 
@@ -63,7 +63,7 @@ def parse_logfmt(text: str) -> Mapping[str, object] | None:
     """Return the object of a line of logfmt, all values as text; ``None`` for a line that is none to its end."""
     found: dict[str, object] = {}
     end = 0
-    for pair in iter(lambda: _PAIR.match(text, end), None):
+    while (pair := _PAIR.match(text, end)) is not None:
         name, value = pair.groups()
         if name in found:
             return None

@@ -1,7 +1,7 @@
 """Tables that searches export of JSON messages: each row as the message that it was.
 
-The titles are the names of members, often behind ``_source.`` or ``data.``, as of Kibana, OpenSearch and pandas. A table
-of transfers with other titles is CSV.
+The titles are the names of members, often behind ``_source.`` or ``data.``, as of Kibana, OpenSearch and pandas. A
+table of transfers with other titles is CSV.
 """
 
 import csv
@@ -33,6 +33,8 @@ _LONG_COUNT = re.compile(
     r"\d{1,3}(?P<mark>[,' \u00a0\u202f])\d{3}(?:(?P=mark)\d{3})+|\d{1,3}\.\d{3}\.\d{3}(?:\.\d{3}(?:\.\d{3})+)?"
 )
 """A count with several marks of thousands, which no fraction looks like, nor an IPv4 address."""
+
+_DOTS_OF_ADDRESS, _HIGHEST_OF_ADDRESS = 3, 255
 
 _MOST_LINES = 100
 """Lines of one row; a quote that is not closed by then is a stray one."""
@@ -87,7 +89,7 @@ def _read_rows(titles: Sequence[str], delimiter: str, header: str, lines: Iterat
 def _join(first: Line, lines: Iterator[Line]) -> Line:
     """Return a row with the lines that its quotes hold; a quote that is not closed makes a row that is refused."""
     text, is_open = first.text, first.is_open
-    for line in (lines if text.count('"') % 2 else ()):
+    for line in lines if text.count('"') % 2 else ():
         text, is_open = f"{text}\n{line.text}", line.is_open
         if text.count('"') % 2 == 0 or text.count("\n") > _MOST_LINES:
             break
@@ -101,12 +103,19 @@ def _split(text: str, delimiter: str) -> list[str]:
         return []
 
 
+def _is_marked(cell: str, marked: re.Pattern[str]) -> bool:
+    """Return whether a cell is a count with marks of thousands, and cannot be an address."""
+    return marked.fullmatch(cell) is not None and not (
+        cell.count(".") == _DOTS_OF_ADDRESS and all(int(part) <= _HIGHEST_OF_ADDRESS for part in cell.split("."))
+    )
+
+
 def _to_message(titles: Sequence[str], cells: Sequence[str]) -> str:
     """Return the message of a row; marks of thousands go where one of its counts shows which mark it is."""
     shown = next((found["mark"] or "." for cell in cells if (found := _LONG_COUNT.fullmatch(cell)) is not None), None)
     marked = None if shown is None else re.compile(rf"\d{{1,3}}(?:{re.escape(shown)}\d{{3}})+")
     named = {
-        title: cell.replace(shown or "", "") if marked is not None and marked.fullmatch(cell) else cell
+        title: cell.replace(shown or "", "") if marked is not None and _is_marked(cell, marked) else cell
         for title, cell in zip(titles, cells, strict=True)
         if cell not in _EMPTY
     }

@@ -27,7 +27,9 @@ from tradewind_agent.history.importers.sessions import read_sessions
 _BEFORE_FILE = ("DATE", "HOST", "PROG", "NL.EVNT", "START", "USER", "FILE")
 _AFTER_FILE = ("BUFFER", "BLOCK", "NBYTES", "VOLUME", "STREAMS", "STRIPES", "DEST", "TYPE", "CODE", "TASKID", "retrans")
 _KEY = re.compile(rf"(?:^|\s)({'|'.join(re.escape(key) for key in (*_BEFORE_FILE, *_AFTER_FILE))})=")
-_ANY_CASE = re.compile(rf"(?<![^\s])({'|'.join(re.escape(key) for key in (*_BEFORE_FILE, *_AFTER_FILE))})=", re.IGNORECASE)
+_ANY_CASE = re.compile(
+    rf"(?<![^\s])({'|'.join(re.escape(key) for key in (*_BEFORE_FILE, *_AFTER_FILE))})=", re.IGNORECASE
+)
 _KEYS = {key.lower(): key for key in (*_BEFORE_FILE, *_AFTER_FILE)}
 _NEEDED = frozenset({"DATE", "HOST", "START", "NBYTES", "STREAMS", "DEST", "TYPE", "CODE"})
 _OTHER_KEYS = re.compile(r"(?:\s+[\w.]+=\S*)+")

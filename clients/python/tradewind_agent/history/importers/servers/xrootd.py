@@ -31,9 +31,7 @@ def is_closed_file(message: Mapping[str, object]) -> bool:
     return keys >= _TIMES and any(keys >= names for names in _COUNTS) and bool(keys & _NAMES)
 
 
-def _read_record(
-    line: Line, copies: CopyReader, context: ImportContext, report: ImportReport
-) -> LoggedTransfer | None:
+def _read_record(line: Line, copies: CopyReader, context: ImportContext, report: ImportReport) -> LoggedTransfer | None:
     """Return the transfer of a message; ``None`` for one that moved nothing, or is of no transfer, which is counted.
 
     Raises
@@ -42,7 +40,7 @@ def _read_record(
     """
     message = find_message(line.text)
     if is_copy(message):
-        return copies.read(line, message, context, report)
+        return copies.read(message, context, report)
     if not is_closed_file(message):
         report.skip("messages of no closed file and of no copy")
         return None

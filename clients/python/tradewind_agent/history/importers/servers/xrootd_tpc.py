@@ -16,7 +16,6 @@ from tradewind.parameters import Parameters
 from tradewind.transfer import Direction, Status
 from tradewind_agent.history.importers.fields import check_name, parse_count, parse_setting
 from tradewind_agent.history.importers.json_messages import find_object, find_text
-from tradewind_agent.history.importers.log_text import Line
 from tradewind_agent.history.importers.logged_transfer import LoggedTransfer, find_url_part, name_end, parse_moment
 from tradewind_agent.history.importers.ports import ImportContext, ImportReport
 
@@ -48,7 +47,7 @@ def _rename(message: Mapping[str, object]) -> Mapping[str, object]:
 class CopyReader:
     """Reads the copies of one log.
 
-    ``cutting`` : servers of which a size is below zero: they cut sizes to 32 bits.
+    ``cutting`` : servers that wrote a size below zero: they cut sizes to 32 bits.
     """
 
     cutting: set[str] = field(default_factory=set)
@@ -65,7 +64,7 @@ class CopyReader:
                 self._note_cut(copy, _rename(find_object(copy, "xeq")))
 
     def read(
-        self, line: Line, message: Mapping[str, object], context: ImportContext, report: ImportReport
+        self, message: Mapping[str, object], context: ImportContext, report: ImportReport
     ) -> LoggedTransfer | None:
         """Return the transfer of a copy; ``None`` for one that moved nothing, which is counted.
 
