@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from tradewind_agent.history.importers.reading.flattened import (
-    FLAT_NAMES,
+    FLAT_ROOTS,
     explain_open_line,
     is_flattened,
     may_be_logfmt,
@@ -103,11 +103,14 @@ _LISTS_OF: Mapping[str, str] = MappingProxyType({"files": "job_id"})
 """Members that hold objects in a list, where another member stands next to them: jobs of FTS."""
 
 _ORIGIN_MEMBERS = ("_PID", "container_name", "container_id", "CONTAINER_NAME")
-_NAMES = (
-    *(f'"{name}"' for name in (*_TEXT_MEMBERS, *_OBJECT_MEMBERS, *_LIST_MEMBERS, *_LISTS_OF) if name != "data"),
-    '"metadata"',  # which is next to "data", as many other messages have
-    *FLAT_NAMES,
+_NAMES = {*_TEXT_MEMBERS, *_OBJECT_MEMBERS, *_LIST_MEMBERS, *_LISTS_OF, "metadata"} - {"data"}
+"""With what is next to ``data``, which many other messages have, too."""
+
+_MEMBER = re.compile(
+    rf'"(?=[{"".join(sorted({name[0] for name in (*_NAMES, *FLAT_ROOTS)}))}])'
+    rf'(?:(?:{"|".join(sorted(_NAMES))})"|{"|".join(map(re.escape, FLAT_ROOTS))})'
 )
+"""A name of a collector's member, or one that a level was made of; a search for it is done for each line of JSON."""
 
 
 class _Content(NamedTuple):
@@ -148,18 +151,11 @@ def unwrap_lines(lines: Iterable[Line]) -> Iterator[Line]:
 def _may_be_wrapped(text: str) -> bool:
     """Return whether a line may have an envelope, but that of docker compose; most lines are not looked at further."""
     if text.startswith("{"):
-        if _has_member_of_collector(text):
+        if _MEMBER.search(text) is not None:
             return True
     elif _BEGINNING.match(text) is not None or ('"' in text and "{" in text) or may_be_logfmt(text):
         return True
     return not text.isprintable() and _CONTROL.search(text) is not None
-
-
-def _has_member_of_collector(text: str) -> bool:
-    for name in _NAMES:  # noqa: SIM110 -- a generator takes twice the time, for each line of a log
-        if name in text:
-            return True
-    return False
 
 
 def _names_services(first: Sequence[Line]) -> bool:
@@ -248,7 +244,7 @@ def _is_object(text: str) -> bool:
 
 def _open_object(text: str) -> list[_Content]:
     """Return the lines in a JSON object that a collector wrote; none for any other object."""
-    if not _has_member_of_collector(text):
+    if _MEMBER.search(text) is None:
         return []
     try:
         message = json.loads(text)

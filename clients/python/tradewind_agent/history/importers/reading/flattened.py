@@ -6,12 +6,10 @@ from collections.abc import Mapping
 
 from tradewind.errors import InvalidValue
 
-_ROOTS = ("_source.", "fields.", "data.", "payload.", "stats.")
+FLAT_ROOTS = ("_source.", "fields.", "data.", "payload.", "stats.")
 """How names begin where exports and collectors made one level of several."""
 
 _LEVELS = ("_source", "fields", "data")
-
-FLAT_NAMES = tuple(f'"{root}' for root in _ROOTS)
 
 _PAIR = re.compile(r"([A-Za-z_@][\w.@/-]*)=(\"(?:[^\"\\]|\\.)*\"|[^\s\"=]*)(?:\s+|$)")
 _LEVEL = re.compile(r"(?:^| )(?:level|lvl|msg)=")
@@ -21,7 +19,7 @@ _LEAST_PAIRS = 3
 
 def is_flattened(message: Mapping[str, object]) -> bool:
     """Return whether an object has names that stand for levels."""
-    return any(name.startswith(_ROOTS) for name in message)
+    return any(name.startswith(FLAT_ROOTS) for name in message)
 
 
 def nest_names(message: Mapping[str, object]) -> Mapping[str, object]:
@@ -31,7 +29,7 @@ def nest_names(message: Mapping[str, object]) -> Mapping[str, object]:
     """
     nested: dict[str, object] = {}
     for name, value in message.items():
-        *levels, last = name.split(".") if name.startswith(_ROOTS) else [name]
+        *levels, last = name.split(".") if name.startswith(FLAT_ROOTS) else [name]
         level: object = nested
         for each in levels:
             level = level.setdefault(each, {}) if isinstance(level, dict) else None
