@@ -32,6 +32,9 @@ _ISO_TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)"
 _FULL_TIME = r"[A-Z][a-z]{2} \d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)? \w+"
 _SECONDS = r"\[? *\d+\.\d{6}\]?"
 _TIMES = rf"(?:{_MONTH_TIME}|{_ISO_TIME}|{_FULL_TIME}|{_SECONDS})"
+_GREPPED = r"(?i:DATE=)|\{\s*\"|[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4} "
+"""How lines of transfers begin that are often searched for: of GridFTP, of JSON, and of FTP servers."""
+
 _WORD = r"[^\s:\[\]{}\x22]+"
 _PREFIXES: Sequence[re.Pattern[str]] = tuple(
     re.compile(pattern)
@@ -46,7 +49,7 @@ _PREFIXES: Sequence[re.Pattern[str]] = tuple(
         r"\[(?P<origin>pod/[^\]\s]+)\] (?P<rest>.*)$",  # kubectl logs --prefix
         r">+ (?P<rest>.*)$",  # quoted in a mail
         r"(?: {4})?MESSAGE=(?P<rest>.*)$",  # journalctl -o export and -o verbose
-        r"(?:[\w./+-]{1,200}:)?(?:\d{1,9}:)?(?P<rest>(?:(?i:DATE=)|\{\s*\").*)$",  # grep of several files, and with -n
+        rf"(?:[\w./+-]{{1,200}}:)?(?:\d{{1,9}}:)?(?P<rest>(?:{_GREPPED}).*)$",  # grep of several files, and with -n
     )
 )
 _COMPOSE = re.compile(r"(?P<origin>[\w.-]+) +\| ?(?P<rest>.*)$")
@@ -55,7 +58,7 @@ _BEFORE_JSON = re.compile(r"(?P<head>[^{}\",;]{1,200}?)(?P<rest>\{\s*\"[^\n]*\})
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f]")
 _BEGINNING = re.compile(
     r"[<>\"']|\[pod/|\[ *\d+\.|\[\d{4}-|[A-Z][a-z]{2} [ \d]|\d{4}-\d\d-\d\dT\S+ |\d+\.\d{6} "
-    r"|(?: {4})?MESSAGE=|[\w./+-]{1,200}:(?:\d+:)?(?:(?i:DATE=)|\{)"
+    rf"|(?: {{4}})?MESSAGE=|(?:[\w./+-]{{1,200}}:)(?:\d+:)?(?:{_GREPPED})"
 )
 
 _MOST_LAYERS = 6
