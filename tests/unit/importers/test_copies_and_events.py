@@ -114,6 +114,13 @@ def test_event_that_a_broker_delivers_again_is_one_transfer():
     assert len(run([json.dumps(event())] * 3)[0]) == 1
 
 
+@pytest.mark.parametrize(("duration", "lasted_s"), [(16, 16.0), ("16", 16.0), (16.5, 16.5)])
+def test_duration_of_an_event_gives_the_start_that_it_lacks(duration, lasted_s):
+    record = run([json.dumps(event(started_at=None, duration=duration))])[0][0].record
+    assert record.duration_s == lasted_s
+    assert run([json.dumps(event(started_at=None, duration=-1))])[1][0].field == "started_at"
+
+
 def test_event_of_a_done_transfer_without_its_times_is_refused():
     assert run([json.dumps(event(started_at=None))])[1][0].field == "started_at"
 

@@ -25,7 +25,7 @@ from tradewind_agent.history.importers.reading.lines import (
     split_lines,
 )
 from tradewind_agent.history.importers.reading.objects import join_objects
-from tradewind_agent.history.importers.reading.tables import find_delimiter, open_table
+from tradewind_agent.history.importers.reading.tables import has_table, open_table
 from tradewind_agent.history.packed_stream import ARCHIVE_BYTES, BROKEN, MAGIC_BYTES, open_unpacked, reject_archive
 from tradewind_agent.system_errors import explain_os_error
 
@@ -131,7 +131,7 @@ class LogText:
             beginning = next(decode_blocks(stream), "")
             if is_document(beginning):
                 raise InvalidValue("file", "is one JSON document, not an object a line; `logs upload` takes it")
-            if find_delimiter(beginning.lstrip().partition("\n")[0]) is not None:
+            if has_table(beginning):
                 raise InvalidValue("file", "is a search's table of messages; `logs upload` takes it")
 
     def _read_numbered(self) -> Iterator[Line]:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from tradewind.errors import InvalidValue
@@ -20,6 +20,7 @@ from tradewind_agent.history.importers.csv_logs.conflicts import (
     settle_duration,
 )
 from tradewind_agent.history.importers.csv_logs.dates import DateEvidence
+from tradewind_agent.history.importers.csv_logs.misnamed import drop_row_numbers, take_measured_bandwidth
 from tradewind_agent.history.importers.csv_logs.names import is_identity
 from tradewind_agent.history.importers.csv_logs.notation import decide_notation
 from tradewind_agent.history.importers.csv_logs.samples import (
@@ -135,7 +136,7 @@ def infer_columns(columns: Columns, text: LogText, context: ImportContext, repor
     pairs_of_sets = sample(note)
     rows = [row for group in pairs_of_sets.values() for row, _ in group]
     reject_repeated_titles(columns, rows)
-    columns = drop_rounded_sizes(take_unit_columns(columns, rows), rows)
+    columns = drop_row_numbers(drop_rounded_sizes(take_unit_columns(columns, rows), rows), rows, report)
     reject_contradicting_columns(columns, rows)
     reject_unclear_titles(columns)
     columns = decide_notation(take_end_from_duration(columns, rows), rows, context.decimal)
@@ -147,6 +148,9 @@ def infer_columns(columns: Columns, text: LogText, context: ImportContext, repor
     columns = settle_duration(columns, duration_ratio)
     statuses = build_status_reader(columns, (row for row, _ in pairs), report)
     joules = _ENERGY_UNITS[columns.declared.get("total_energy", "J")]
+    samples = list_samples(pairs, times, joules)
+    columns = take_measured_bandwidth(columns, samples, report)
+    times = replace(times, columns=replace(times.columns, place=columns.place))
     sets = {key: list_samples(group, times, joules) for key, group in pairs_of_sets.items()}
     samples = [sample for group in sets.values() for sample in group]
     evidence = build_evidence(samples, None if "bandwidth" in columns.place else context.bandwidth_bps)

@@ -15,6 +15,7 @@ _PAIR = re.compile(r"([A-Za-z_@][\w.@/-]*)=(\"(?:[^\"\\]|\\.)*\"|[^\s\"=]*)(?:\s
 _LEVEL = re.compile(r"(?:^| )(?:level|lvl|msg)=")
 _BEGINNING = re.compile(r"[a-z_@][\w.@/-]{0,60}=")
 _LEAST_PAIRS = 3
+_TRUTHS = {"true": True, "false": False}
 
 
 def is_flattened(message: Mapping[str, object]) -> bool:
@@ -58,16 +59,21 @@ def may_be_logfmt(text: str) -> bool:
 
 
 def parse_logfmt(text: str) -> Mapping[str, object] | None:
-    """Return the object of a line of logfmt, all values as text; ``None`` for a line that is none to its end."""
+    """Return the object of a line of logfmt, its numbers as text; ``None`` for a line that is none to its end."""
     found: dict[str, object] = {}
     end = 0
     while (pair := _PAIR.match(text, end)) is not None:
         name, value = pair.groups()
         if name in found:
             return None
-        found[name] = _unquote(value) if value.startswith('"') else value
+        found[name] = _unquote(value) if value.startswith('"') else read_truth(value)
         end = pair.end()
     return found if end == len(text) and len(found) >= _LEAST_PAIRS else None
+
+
+def read_truth(text: str) -> str | bool:
+    """Return what is true or false as such: readers of messages tell these from texts."""
+    return _TRUTHS.get(text.lower(), text)
 
 
 def _unquote(value: str) -> str:

@@ -7,11 +7,11 @@ table of transfers with other titles is CSV.
 import csv
 import json
 import re
-from collections.abc import Iterator, Sequence
-from itertools import chain
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 
 from tradewind.errors import InvalidValue
-from tradewind_agent.history.importers.reading.flattened import nest_names
+from tradewind_agent.history.importers.reading.flattened import nest_names, read_truth
 from tradewind_agent.history.importers.reading.lines import Line
 
 _MESSAGES: Sequence[frozenset[str]] = (
@@ -36,6 +36,9 @@ _LONG_COUNT = re.compile(
 
 _DOTS_OF_ADDRESS, _HIGHEST_OF_ADDRESS = 3, 255
 
+_LINES_BEFORE = 5
+"""Lines among which the titles are looked for: of Excel's ``sep=``, or of a name, may be before them."""
+
 _MOST_LINES = 100
 """Lines of one row; a quote that is not closed by then is a stray one."""
 
@@ -54,46 +57,76 @@ def find_delimiter(line: str) -> str | None:
     return None
 
 
+def has_table(beginning: str) -> bool:
+    """Return whether a log that begins so is a table of messages."""
+    lines = [line for line in beginning.split("\n") if line.strip()][:_LINES_BEFORE]
+    return any(find_delimiter(line) is not None for line in lines)
+
+
 def open_table(lines: Iterator[Line]) -> Iterator[Line]:
     """Yield lines; those of a table of messages as a message a row, under the numbers of their first lines."""
+    looked_at = 0
     for line in lines:
-        if line.text.strip() or line.fault is not None:
-            delimiter = None if line.fault is not None else find_delimiter(line.text.removeprefix("\ufeff"))
-            if delimiter is None:
-                yield from chain([line], lines)
-            else:
-                yield from _read_rows(_split(line.text, delimiter), delimiter, line.text, lines)
+        delimiter = None if line.fault is not None else find_delimiter(line.text.removeprefix("\ufeff"))
+        if delimiter is not None:
+            yield from _read_rows(_split(line.text, delimiter), delimiter, lines)
             return
         yield line
+        looked_at += bool(line.text.strip())
+        if looked_at == _LINES_BEFORE:
+            break
+    yield from lines
 
 
-def _read_rows(titles: Sequence[str], delimiter: str, header: str, lines: Iterator[Line]) -> Iterator[Line]:
-    for first in lines:
+def _read_rows(titles: Sequence[str], delimiter: str, lines: Iterator[Line]) -> Iterator[Line]:
+    known, fault, waiting = frozenset(titles), None, deque[Line]()
+    while (first := waiting.popleft() if waiting else next(lines, None)) is not None:
         if first.fault is not None or not first.text.strip():
             yield first
             continue
-        if first.text == header:
-            continue
-        line = _join(first, lines)
+        line = _join(first, lines, waiting, is_row=lambda text: len(_split(text, delimiter)) == len(titles))
         cells = _split(line.text, delimiter)
-        if len(cells) != len(titles):
-            reason = f"has {len(cells)} fields where the header has {len(titles)}"
-            yield line._replace(fault=InvalidValue("row", reason))
-        elif line.is_open:
-            reason = "has no line end and may be cut off; end the file with a line break if it is complete"
-            yield line._replace(fault=InvalidValue("row", reason))
-        else:
-            yield line._replace(text=_to_message(titles, cells))
+        if cells == titles:
+            continue
+        if len(known.intersection(cells)) > len(titles) / 2:
+            fault = InvalidValue(
+                "row", f"is behind line {line.number}, where other columns begin; split the file there"
+            )
+        reason = fault or _find_fault(line, cells, titles)
+        yield line._replace(fault=reason) if reason else line._replace(text=_to_message(titles, cells))
 
 
-def _join(first: Line, lines: Iterator[Line]) -> Line:
-    """Return a row with the lines that its quotes hold; a quote that is not closed makes a row that is refused."""
-    text, is_open = first.text, first.is_open
-    for line in lines if text.count('"') % 2 else ():
-        text, is_open = f"{text}\n{line.text}", line.is_open
-        if text.count('"') % 2 == 0 or text.count("\n") > _MOST_LINES:
-            break
-    return first._replace(text=text, is_open=is_open)
+def _find_fault(line: Line, cells: Sequence[str], titles: Sequence[str]) -> InvalidValue | None:
+    if line.text.count('"') % 2:
+        return InvalidValue("row", "has a quote that is not closed")
+    if len(cells) != len(titles):
+        return InvalidValue("row", f"has {len(cells)} fields where the header has {len(titles)}")
+    if line.is_open:
+        return InvalidValue(
+            "row", "has no line end and may be cut off; end the file with a line break if it is complete"
+        )
+    return None
+
+
+def _join(first: Line, lines: Iterator[Line], waiting: deque[Line], *, is_row: Callable[[str], bool]) -> Line:
+    """Return a row with the lines that its quotes hold; behind a stray quote lines wait to be rows of their own."""
+    if first.text.count('"') % 2 == 0:
+        return first
+    text = first.text
+    for count in range(1, _MOST_LINES):
+        if count > len(waiting):
+            if (line := next(lines, None)) is None:
+                break
+            waiting.append(line)
+        line = waiting[count - 1]
+        text = f"{text}\n{line.text}"
+        if line.text.count('"') % 2:
+            if line.fault is not None or not is_row(text):
+                break
+            for _ in range(count):
+                waiting.popleft()
+            return first._replace(text=text, is_open=line.is_open)
+    return first
 
 
 def _split(text: str, delimiter: str) -> list[str]:
@@ -115,7 +148,7 @@ def _to_message(titles: Sequence[str], cells: Sequence[str]) -> str:
     shown = next((found["mark"] or "." for cell in cells if (found := _LONG_COUNT.fullmatch(cell)) is not None), None)
     marked = None if shown is None else re.compile(rf"\d{{1,3}}(?:{re.escape(shown)}\d{{3}})+")
     named = {
-        title: cell.replace(shown or "", "") if marked is not None and _is_marked(cell, marked) else cell
+        title: read_truth(cell.replace(shown or "", "") if marked is not None and _is_marked(cell, marked) else cell)
         for title, cell in zip(titles, cells, strict=True)
         if cell not in _EMPTY
     }

@@ -6,11 +6,12 @@ payload's own level and writes its names with underscores.
 
 import json
 from collections.abc import Mapping
+from datetime import datetime, timedelta
 from types import MappingProxyType
 
 from tradewind.errors import InvalidValue
 from tradewind.transfer import Direction, Status
-from tradewind_agent.history.importers.fields import check_name
+from tradewind_agent.history.importers.fields import check_name, parse_number, round_within
 from tradewind_agent.history.importers.json_messages import find_object, find_text, read_count
 from tradewind_agent.history.importers.logged_transfer import (
     LoggedTransfer,
@@ -23,6 +24,7 @@ from tradewind_agent.history.importers.ports import ImportContext, ImportReport
 
 _ENDS: Mapping[str, Status] = MappingProxyType({"transfer-done": Status.SUCCEEDED, "transfer-failed": Status.FAILED})
 _KINDS = ("transfer-", "deletion-", "stagein-", "stageout-", "rule_", "datasetlock_", "create_", "close", "erase")
+_LONGEST_S = 10**8
 _MEMBERS = frozenset({"src_rse", "dst_rse", "request_id", "transfer_id", "rse", "dataset"})
 
 
@@ -54,15 +56,18 @@ def read_event(message: Mapping[str, object], context: ImportContext, report: Im
     if is_local_copy(protocol):
         report.skip("copies within a host, and tests of FTS")
         return None
-    started, ended = find_text(event, "started_at"), find_text(event, "transferred_at")
-    if status is Status.FAILED and not (started and ended):
+    ended = find_text(event, "transferred_at")
+    lasted_s = _read_duration(event)
+    has_start = bool(find_text(event, "started_at")) or lasted_s is not None
+    if status is Status.FAILED and not (has_start and ended):
         report.skip("failures before the copy began")
         return None
     size = read_count("dataset.total_bytes", event, "file_size") or read_count("dataset.total_bytes", event, "bytes")
     if status is Status.SUCCEEDED and size == 0:
         report.skip("empty files, and files without a size")
         return None
-    started_at, ended_at = parse_moment("started_at", started), parse_moment("ended_at", ended)
+    ended_at = parse_moment("ended_at", ended)
+    started_at = _find_start(event, ended_at, lasted_s)
     if started_at == ended_at:
         report.skip("copies of less than a second")
         return None
@@ -79,6 +84,21 @@ def read_event(message: Mapping[str, object], context: ImportContext, report: Im
         total_bytes=size,
         identity=f"{status} {find_text(event, 'request_id')}" if "request_id" in event else "",
     )
+
+
+def _read_duration(event: Mapping[str, object]) -> float | None:
+    """Return how long a copy took, s; ``None`` where an event does not say, for which rucio writes -1."""
+    text = find_text(event, "duration").strip()
+    return None if not text or text.startswith("-") else parse_number("duration", text) or None
+
+
+def _find_start(event: Mapping[str, object], ended_at: datetime, lasted_s: float | None) -> datetime:
+    """Return when a copy began: as the event says it, or else by how long it took."""
+    started = find_text(event, "started_at")
+    if started or lasted_s is None:
+        return parse_moment("started_at", started)
+    round_within("duration", lasted_s, 0, _LONGEST_S)
+    return ended_at - timedelta(seconds=lasted_s)
 
 
 def _open_payload(message: Mapping[str, object]) -> Mapping[str, object]:

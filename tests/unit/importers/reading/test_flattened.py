@@ -97,6 +97,13 @@ def test_line_breaks_and_odd_rows_of_a_table_of_messages_touch_no_other_row():
     assert ([item.row for item in imported], [item.row for item in refused]) == ([2, 4], [5])
 
 
+def test_stray_quote_in_a_table_of_messages_refuses_its_row_alone():
+    rows = [*table(FTS), 'bad"row,x', *table(FTS | {"tr_id": "t2"})[1:], *table(FTS | {"tr_id": "t3"})[1:]]
+    imported, refused, _ = run(rows)
+    assert ([item.row for item in imported], [item.row for item in refused]) == ([2, 4, 5], [3])
+    assert "quote" in refused[0].reason
+
+
 def test_last_row_of_a_table_of_messages_without_a_line_end_is_refused():
     imported, refused, _ = run("\n".join(table(FTS, FTS | {"tr_id": "t2"})).encode())
     assert ([item.row for item in imported], [item.row for item in refused]) == ([2], [3])
@@ -152,3 +159,35 @@ def test_success_of_a_further_attempt_voids_the_errors_that_statistics_counted_b
     first = stats(10, 2.0, "2026-03-01T10:00:02Z", 1)
     assert run([first, failed, end])[0][0].record.outcome.status is Status.SUCCEEDED
     assert run([first, failed])[0][0].record.outcome.status is Status.FAILED
+
+
+@pytest.mark.parametrize("before", ["sep=,", "FTS export"])
+def test_lines_before_the_titles_of_a_table_of_messages_do_not_matter(before):
+    assert len(run([before, *table(FTS)])[0]) == 1
+
+
+def test_other_columns_within_a_table_of_messages_are_refused_with_what_follows():
+    reversed_columns = dict(reversed(FTS.items()))
+    rows = [*table(FTS), *table(FTS | {"tr_id": "t2"}), *table(reversed_columns | {"tr_id": "t3"})]
+    imported, refused, _ = run(rows)
+    assert ([item.row for item in imported], [item.row for item in refused]) == ([2, 4], [5, 6])
+    assert "split the file there" in refused[1].reason
+
+
+@pytest.mark.parametrize("truth", ["True", "true"])
+def test_truth_values_are_no_texts_in_a_table_of_messages(truth):
+    message = {
+        "msgType": "transfer",
+        "cellName": "p",
+        "pnfsid": "0A",
+        "date": "2026-03-01T10:00:10Z",
+        "transferSize": 100,
+        "transferTime": 10_000,
+        "isWrite": "read",
+        "protocolInfo.protocol": "Http",
+        "protocolInfo.host": "192.0.2.5",
+        "status.code": 0,
+    }
+    assert len(run(table(message | {"isP2p": "false"}))[0]) == 1
+    imported, _, report = run(table(message | {"isP2p": truth}))
+    assert (imported, list(report.skipped)) == ([], ["copies between pools"])
