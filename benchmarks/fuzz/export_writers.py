@@ -51,12 +51,16 @@ def _write_copies(random: Random) -> WrittenLog:
         source, destination = "https://Disk1.example.org:1094//a", "https://disk2.example.org/a"
         code, streams = 0 if each.succeeded else 1, random.randint(1, 8)
         if is_own:
-            started, ended = (f"{at:%Y-%m-%dT%H:%M:%S}.{at.microsecond:03d}Z" for at in (each.started_at, each.ended_at))
+            started, ended = (
+                f"{at:%Y-%m-%dT%H:%M:%S}.{at.microsecond:03d}Z" for at in (each.started_at, each.ended_at)
+            )
             run = {"Beg": started, "End": ended, "RC": code, "Strm": streams, "Type": "pull", "IPv": 6}
             ends = {"Src": source, "Dst": destination, "Size": each.moved_bytes}
             messages.append({"TPC": "https", "Client": "a@h", "Xeq": run, **ends})
         else:
-            started, ended = (f"{at:%Y-%m-%dT%H:%M:%S}.{at.microsecond:06d}Z" for at in (each.started_at, each.ended_at))
+            started, ended = (
+                f"{at:%Y-%m-%dT%H:%M:%S}.{at.microsecond:06d}Z" for at in (each.started_at, each.ended_at)
+            )
             run = {"begin_transfer": started, "end_transfer": ended, "return_code": code, "used_streams": streams}
             ends = {"source": source, "destination": destination, "size": each.moved_bytes}
             messages.append({"data": {"tpc_protocol": "https", "xeq": run, **ends}, "metadata": {"topic": "t"}})

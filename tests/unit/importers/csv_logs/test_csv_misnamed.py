@@ -34,7 +34,9 @@ def test_bandwidth_that_follows_the_throughput_is_no_rate_of_the_link():
     assert [item.record.path.bandwidth_bps for item in imported] == [None] * 4
 
 
-@pytest.mark.parametrize("bandwidths", [[10_000] * 4, [10_000, 1000, 10_000, 1000], rates(0.95), rates(0.5)])
+@pytest.mark.parametrize(
+    "bandwidths", [[10_000] * 4, [10_000, 1000, 10_000, 1000], rates(0.99), rates(0.95), rates(0.5)]
+)
 def test_bandwidth_of_links_stays_one(bandwidths):
     for head, columns in (
         ("bandwidth (Mbps)", [bandwidths]),

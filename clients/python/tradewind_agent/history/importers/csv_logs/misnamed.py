@@ -12,8 +12,11 @@ from tradewind_agent.history.importers.ports import ImportReport
 
 _LEAST_ROWS = 3
 _LEAST_NUMBERED = 4
-_AGREES = 1.02
-"""Greatest ratio of what rows have in common, and least one of what differs among them."""
+_DIFFERS = 1.02
+"""Ratio of the highest bandwidth to the lowest, from which on there are several."""
+
+_AGREES = 1.005
+"""Ratio of a rate to another that measures the same: of jumbo frames 99 % are what a transfer reaches at most."""
 
 _SHARE_THAT_AGREES = 0.9
 """Of rows: what failed moved less than its size."""
@@ -68,7 +71,7 @@ def _is_measured(found: Sequence[tuple[float, float]]) -> bool:
     """Return whether bandwidths differ among rows, and are the rates of all of them in some unit."""
     usual = median(ratio for _, ratio in found)
     agreeing = [bandwidth for bandwidth, ratio in found if 1 / _AGREES < ratio / usual < _AGREES]
-    if len(agreeing) < _SHARE_THAT_AGREES * len(found) or max(agreeing) < _AGREES * min(agreeing):
+    if len(agreeing) < _SHARE_THAT_AGREES * len(found) or max(agreeing) < _DIFFERS * min(agreeing):
         return False
     return any(1 / _AGREES < usual / factor < _AGREES for factor in _FACTORS)
 

@@ -150,7 +150,7 @@ def infer_columns(columns: Columns, text: LogText, context: ImportContext, repor
     joules = _ENERGY_UNITS[columns.declared.get("total_energy", "J")]
     samples = list_samples(pairs, times, joules)
     columns = take_measured_bandwidth(columns, samples, report)
-    times = replace(times, columns=replace(times.columns, place=columns.place))
+    times = replace(times, columns=take_measured_bandwidth(times.columns, samples, report))
     sets = {key: list_samples(group, times, joules) for key, group in pairs_of_sets.items()}
     samples = [sample for group in sets.values() for sample in group]
     evidence = build_evidence(samples, None if "bandwidth" in columns.place else context.bandwidth_bps)
