@@ -215,8 +215,8 @@ NOTATIONS = """\
 - **Last row.** A row without a line end may be cut off. It is read if other rows show that its last cell is complete: a
   time as long as those, as many decimals, the same unit, a known word, a quoted cell, or a column that is not
   read. Otherwise it is refused.
-- **Bandwidth** is the rate of the link, unless it is bytes over time in nearly all rows: then it is what transfers reached.
-  A `count` that only numbers the rows is no count of files.
+- **Bandwidth** is the rate of the link, unless it is bytes over time in nearly all rows: then it is what transfers
+  reached. A `count` that only numbers the rows is no count of files.
 - **Titles.** Two columns of one title with different values are refused, and so are bytes sent next to bytes received.
   `start` counts rather than `timestamp`.
 - **Ends** may be addresses or paths; the host counts. A local path is the end that `--source` or `--destination` names.
