@@ -10,7 +10,9 @@ from tradewind.errors import InvalidValue
 from tradewind.units import BITS_PER_BYTE, format_bps, format_bytes
 from tradewind_agent.history.importers.csv_logs.column_pairs import (
     drop_rounded_sizes,
+    drop_row_numbers,
     reject_contradicting_columns,
+    take_measured_bandwidth,
     take_unit_columns,
 )
 from tradewind_agent.history.importers.csv_logs.columns import Columns, reject_repeated_titles
@@ -20,7 +22,6 @@ from tradewind_agent.history.importers.csv_logs.conflicts import (
     settle_duration,
 )
 from tradewind_agent.history.importers.csv_logs.dates import DateEvidence
-from tradewind_agent.history.importers.csv_logs.misnamed import drop_row_numbers, take_measured_bandwidth
 from tradewind_agent.history.importers.csv_logs.names import is_identity
 from tradewind_agent.history.importers.csv_logs.notation import decide_notation
 from tradewind_agent.history.importers.csv_logs.samples import (
