@@ -19,6 +19,7 @@ from types import MappingProxyType
 from zoneinfo import ZoneInfo
 
 from benchmarks.fuzz.csv_writers import write_csv
+from benchmarks.fuzz.export_writers import EXPORT_WRITERS
 from benchmarks.fuzz.log_writers import LOG_WRITERS, Truth, WrittenLog
 from benchmarks.fuzz.tool_writers import TOOL_WRITERS
 from tradewind.errors import TradewindError
@@ -26,12 +27,12 @@ from tradewind.transfer import Status, TransferRecord
 from tradewind_agent.importers import ImportContext, ImportedRow, import_file
 
 FORMATS: Mapping[str, Callable[[Random], WrittenLog]] = MappingProxyType(
-    {**LOG_WRITERS, **TOOL_WRITERS, "csv": write_csv}
+    {**LOG_WRITERS, **TOOL_WRITERS, **EXPORT_WRITERS, "csv": write_csv}
 )
-_MULTI_LINE = frozenset({"csv"})
-"""Formats whose rows may break lines, which collectors of lines would tear."""
+_MULTI_LINE = frozenset({"csv", "fts table"})
+"""Formats whose rows may break lines, which collectors of lines would tear, or that begin with a header."""
 
-_ENDS_IN_NUMBERS = frozenset({"htcondor"})
+_ENDS_IN_NUMBERS = frozenset({"htcondor", "fts table", "rclone logfmt", "gridftp cased"})
 """Formats whose last line may be a number, which is refused without a line end."""
 
 _AT = "2026-03-01T10:00:00"

@@ -49,6 +49,21 @@ GOOD: Sequence[bytes] = (
     ),
     b'{"level":"info","msg":"Copied (new)","object":"a","size":10,"time":"2026-03-01T00:00:00Z"}\n',
     b"2026-03-01 00:00:00 NOTICE - Download complete: /f\n",
+    b'Sun Mar  1 10:00:10 2026 [pid 3] [u] OK UPLOAD: Client "192.0.2.6", "/f", 81920000 bytes, 8000.00Kbyte/sec\n',
+    (
+        b'{"TPC":"https","Xeq":{"Beg":"2026-03-01T10:00:00.000Z","End":"2026-03-01T10:00:09.042Z","RC":0,"Strm":4,'
+        b'"Type":"pull"},"Src":"https://a.example.org/a","Dst":"https://b.example.org/a","Size":1000}\n'
+    ),
+    (
+        b'{"event_type":"transfer-done","payload":{"request-id":"r","bytes":10,"src-rse":"A","dst-rse":"B",'
+        b'"started_at":"2026-03-01 10:00:00","transferred_at":"2026-03-01 10:00:10"}}\n'
+    ),
+    (
+        b"_source.data.file_state,_source.data.source_surl,_source.data.dest_surl,_source.data.filesize,"
+        b"_source.data.finish_time,_source.data.tx_duration\n"
+        b'FINISHED,davs://a.example.org/a,davs://b.example.org/a,"1,234,567",2026-03-01T10:00:05,2.5\n'
+    ),
+    b'level=info msg="x" stats.bytes=10 stats.elapsedTime=2 stats.totalBytes=10 time=2026-03-01T10:00:00Z\n',
 )
 ODD = (
     b"",

@@ -17,7 +17,7 @@ DESCRIPTIONS = {
         "a run of overlapping lines",
         (
             "`STREAMS` is streams per file; files at once follow from overlapping lines. Times are UTC. Messages of "
-            "the server, listings and empty files are skipped."
+            "the server, listings and empty files are skipped. Keys may be in any case, or be members of JSON."
         ),
     ),
     "rclone": (
@@ -28,13 +28,13 @@ DESCRIPTIONS = {
         "a run of rclone",
         (
             "The stats lines hold bytes, times and files in flight; those of text are rounded and have no zone. Dry "
-            "runs, and copies within a server, are left out. Of repeated attempts the last decides."
+            "runs, and copies within a server, are left out. Of repeated attempts the last decides. As logfmt, too."
         ),
     ),
     "fts": (
         (
             "Completion messages of FTS (`transfer.fts_monitoring_complete`), a JSON object a file, and files of its "
-            "jobs (`/jobs/ID/files`)"
+            "jobs (`/jobs/ID/files`); also as a search exports them, as JSON or as a table"
         ),
         "a run of overlapping messages",
         "Time is that of copying, without the preparation by the storage. Messages of starts and states are skipped.",
@@ -61,6 +61,14 @@ DESCRIPTIONS = {
         "Transfer log of FTP servers such as vsftpd, ProFTPD and wu-ftpd",
         "a run of overlapping lines",
         "The server's name is that of `--source` or `--destination`. Durations are in seconds; times have no zone.",
+    ),
+    "vsftpd": (
+        "vsftpd's own log (`vsftpd_log_file`), with `OK DOWNLOAD: Client …` and a rate",
+        "a run of overlapping lines",
+        (
+            "The server's name is that of `--source` or `--destination`. A file lasts for its bytes over its rate; "
+            "times have no zone. Lines for syslog have no time and are refused."
+        ),
     ),
     "globus": (
         "Tasks of Globus (`globus task list -F json`, `task show`), and the events of one (`task event-list -F json`)",
@@ -103,16 +111,22 @@ DESCRIPTIONS = {
         ),
     ),
     "xrootd": (
-        "Closed files of XRootD's monitoring, as collectors of the OSG and of WLCG publish them",
-        "a run of overlapping messages",
-        "A file lasts from open to close. Files that were read and written are refused.",
-    ),
-    "rucio": (
-        "Traces of rucio's clients and of pilots",
+        (
+            "Closed files of XRootD's monitoring, as collectors of the OSG and of WLCG publish them, and copies "
+            "between servers (`tpc` of the g-stream)"
+        ),
         "a run of overlapping messages",
         (
-            "Sites are the ends. Files that were there already or are read where they are, and failures before the "
-            "copy began, are skipped."
+            "A file lasts from open to close. Files that were read and written are refused, and so are copies of a "
+            "server whose sizes are below zero: XRootD 5.5 cuts them to 32 bits."
+        ),
+    ),
+    "rucio": (
+        "Traces of rucio's clients and of pilots, and events of its conveyor (`transfer-done`, `transfer-failed`)",
+        "a run of overlapping messages",
+        (
+            "Sites are the ends. Files that were there already or are read where they are, other events, and failures "
+            "before the copy began, are skipped. Each attempt of the conveyor is a request of its own."
         ),
     ),
     "htcondor": (
@@ -154,7 +168,9 @@ What is around the lines does not matter, for an upload and for a watch. The age
   `journalctl -o export` and `-o verbose`), syslog (RFC 3164 and 5424), systemd, GitHub's runners, Jenkins, `ts` and
   `grep`, and any text before a JSON object;
 - JSON of docker's json-file, FireLens, the journal, beats, CloudWatch, Cloud Logging, Datadog, GELF, Loki, Splunk and
-  Vector, and `_source` of a search export;
+  Vector;
+- levels of search exports and of WLCG's monitoring: `_source`, `fields`, `data`, also as names with dots such as
+  `_source.data.tr_id`, and tables of such messages; logfmt (`level=info msg=…`) of a tool below;
 - heads and tails of message brokers, colours of a terminal, quotes.
 
 A log may be cut off, or written to just now. Its last line, if it has no line end, is read if it shows that it is
@@ -183,26 +199,32 @@ NOTATIONS = """\
   the start. A column such as `timezone` holds the zone of times without one, unless their title says UTC. `-5` is in
   hours; `-300` and names that mean several zones need `--timezone`. Where the clock was set back, a row with one of its
   ends in the hour that it showed twice is refused, and so are times over which clocks of the zone were set forward.
-  Epochs are from 2001 to 2065: ticks of .NET and seconds of NTP or Apple are refused.
+  Epochs are from 2001 to 2065, and from 1990 to 2100 where the title (`start_epoch`, `start_ms`) or `--unit start=s`
+  says what they count. Ticks of .NET and seconds of NTP or Apple are refused.
 - **Dates** such as `03/01/2026` or `14/03/16` are never guessed. A date that exists in one order alone settles a file,
   or rows that follow each other in time in one order alone. Otherwise the file is refused; `--date-order dmy`, `mdy` or
   `ymd` settles it. Dates with dots and years of four digits are `dmy`. Years from 90 on are of the last century.
 - **Units.** Where columns differ as two units do, such as by a factor of 8, or only habit would decide, the agent
   refuses the file. `--unit COLUMN=UNIT` settles it. It also refuses sizes in `Mb` and rates in `mb/s` without rates and
-  times. Cells may hold units, such as `1.2 GiB` or `12 Mb/s`. `38M` may be of 1000 or of 1024, and `12M/s` of bits or
-  of bytes: `--unit size=MiB` and `--unit rate=MB/s` say so for all prefixes of the column.
+  times. Cells may hold units, such as `1.2 GiB`, `12 Mb/s` or `1,5 Go`, but no other than the
+  title. `38M` may be of 1000 or of 1024, and `12M/s` of bits or of bytes: `--unit size=MiB` and `--unit rate=MB/s` say
+  so for all prefixes of the column.
   A second column of rates or durations that differs from the first as units do is refused, as is a total other than the
   file size without a count of files, and a row whose duration differs so from start and end where others agree.
   A column such as `size_unit` may hold one unit. A rounded size gives way to the exact bytes of another column.
 - **Last row.** A row without a line end may be cut off. It is read if other rows show that its last cell is complete: a
   time as long as those, as many decimals, the same unit, a known word, a quoted cell, or a column that is not
   read. Otherwise it is refused.
+- **Bandwidth** is the rate of the link, unless it is bytes over time in nearly all rows: then it is what transfers
+  reached. A `count` that only numbers the rows is no count of files.
 - **Titles.** Two columns of one title with different values are refused, and so are bytes sent next to bytes received.
   `start` counts rather than `timestamp`.
 - **Ends** may be addresses or paths; the host counts. A local path is the end that `--source` or `--destination` names.
+  Names of hosts that differ by case or by a dot at their end are one endpoint, in all formats.
 - **States** may be words, phrases such as `Transfer OK`, or codes. A phrase that says both, such as `done with errors`,
-  is refused, and so are numbers in a column such as `status` where none is 0.
-- **Attempts.** A failed row of a named file gives way to one of a higher `attempt`.
+  is refused, and so are numbers in a column such as `status` where none is 0, or among words. A number in `errors` next
+  to a state counts errors of earlier attempts, too: the state decides. Alone, it is a failure if it is above 0.
+- **Attempts.** A failed row of a named file gives way to one of a higher `attempt`, before or behind it.
 - **Settings.** Without columns of settings, files at once follow from overlapping rows."""
 
 COLUMNS = """\

@@ -1,3 +1,5 @@
+import json
+import re
 from dataclasses import replace
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
@@ -197,3 +199,35 @@ def test_a_count_of_bytes_is_exact():
 def test_a_time_that_does_not_exist_is_refused(start, zone):
     _, refused, _ = run([line(start=start)], ImportContext(timezone=zone))
     assert [item.field for item in refused] == ["started_at"]
+
+
+def to_case(text: str, change) -> str:
+    return re.sub(r"(?<!\S)[A-Z.]+(?==)", lambda found: change(found[0]), text)
+
+
+@pytest.mark.parametrize("change", [str.lower, str.title], ids=["lower", "title"])
+def test_keys_may_be_in_any_case(change):
+    lines = [to_case(line(file="/data/nbytes=5 x"), change), line(file="/b").replace("STREAMS", "streams")]
+    imported, refused, report = run(lines, NO_CONTEXT)
+    assert (report.format, refused) == ("gridftp", [])
+    outcomes = [(each.record.outcome.bytes_moved, each.record.parameters.parallelism) for each in imported]
+    assert outcomes == [(1_000_000_000, 4), (1_000_000_000, 4)]
+    assert {each.record.outcome.status for each in imported} == {Status.SUCCEEDED}
+
+
+@pytest.mark.parametrize("change", [str.lower, str.upper], ids=["lower", "upper"])
+def test_keys_may_be_members_of_an_object(change):
+    members = {change(key): value for key, value in (pair.split("=", 1) for pair in line().split())}
+    imported, refused, report = run([json.dumps(members)], NO_CONTEXT)
+    assert (report.format, refused) == ("gridftp", [])
+    assert imported[0].record.outcome.bytes_moved == 1_000_000_000
+
+
+def test_line_with_lower_keys_in_which_another_begins_is_refused():
+    _, refused, _ = run([to_case(line(), str.lower)[:120] + to_case(line(), str.lower)], NO_CONTEXT)
+    assert "another line begins within it" in refused[0].reason
+
+
+@pytest.mark.parametrize("host", ["DTN.Example.org", "dtn.example.org."])
+def test_host_is_one_endpoint_whatever_its_case(host):
+    assert run([line().replace("dtn.example.org", host)], NO_CONTEXT)[0][0].record.source == "dtn.example.org"

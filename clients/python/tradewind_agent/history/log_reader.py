@@ -18,7 +18,7 @@ from tradewind_agent.history.importers.importing import import_file
 from tradewind_agent.history.importers.log_text import LogText
 from tradewind_agent.history.importers.ports import ImportContext, ImportedRow
 
-OVERLAPPING = frozenset({"gridftp", "fts", "xferlog", "globus", "dcache", "xrootd", "rucio"})
+OVERLAPPING = frozenset({"gridftp", "fts", "xferlog", "vsftpd", "globus", "dcache", "xrootd", "rucio"})
 """Formats with a line a file, whose concurrency shows in neighbouring lines: taken together as far as possible."""
 
 

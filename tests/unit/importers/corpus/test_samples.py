@@ -45,16 +45,25 @@ EXPECTED = {
     ),
     "dcache.json": ("dcache", [(80_000_000, 16.0, OK, UP, None, 1)]),
     "fts.json": ("fts", [(1_000_000_000, 8.0, OK, THIRD, 4, 1)]),
+    "fts-export.csv": ("fts", [(500_000_000, 4.0, OK, THIRD, 2, 1), (1000, 4.0, FAILED, THIRD, 2, 1)]),
+    "fts-files.csv": ("fts", [(250_000_000, 2.5, OK, THIRD, None, 1)]),
+    "fts-flat.json": ("fts", [(500_000_000, 4.0, OK, THIRD, 2, 1)]),
     "fts-search.json": ("fts", [(500_000_000, 4.0, OK, THIRD, 2, 1)]),
     "globus-events.json": ("globus", [(1_000_000_000, 100.0, OK, THIRD, 4, 2)]),
     "globus.csv": ("csv", [(5_000_000_000, 100.0, OK, THIRD, None, 1), (2_000_000_000, 50.0, FAILED, THIRD, None, 1)]),
     "gridftp.log": ("gridftp", [(20_000_000, 0.007077, OK, DOWN, 4, 1), (20_000_000, 0.017972, OK, UP, 2, 1)]),
+    "gridftp-lower.log": (
+        "gridftp",
+        [(20_000_000, 0.007077, OK, DOWN, 4, 1), (20_000_000, 0.017972, OK, UP, 2, 1)],
+    ),
     "gsutil.csv": ("csv", [(8_000_000, 16.0, OK, UP, None, 2), (8_000_000, 16.0, OK, UP, None, 2)]),
     "htcondor.log": ("htcondor", [(3_000_000, 1.5, OK, DOWN, None, 1), (0, 17.0, FAILED, DOWN, None, 1)]),
     "iperf3.json": ("iperf3", [(314_572_800, 0.138925, OK, UP, 2, 1)]),
     "iperf3-stream.json": ("iperf3", [(314_572_800, 0.138925, OK, UP, 2, 1)]),
     "rclone.json": ("rclone", [(60_000_000, 4.829628, OK, DOWN, None, 2)]),
     "rclone.log": ("rclone", [(59_999_519, 4.8, OK, DOWN, None, 2)]),
+    "rclone.logfmt": ("rclone", [(60_000_000, 4.0, OK, UP, None, None)]),
+    "rucio-events.json": ("rucio", [(0, 4.0, FAILED, THIRD, None, 1), (80_000_000, 16.0, OK, THIRD, None, 1)]),
     "rucio.json": ("rucio", [(60_000_000, 12.0, OK, DOWN, None, 1), (0, 4.0, FAILED, UP, None, 1)]),
     "s5cmd.json": ("s5cmd", []),
     "transfers.csv": (
@@ -65,10 +74,23 @@ EXPECTED = {
             (0, 2.0, FAILED, THIRD, None, 4),
         ],
     ),
+    "vsftpd.log": (
+        "vsftpd",
+        [
+            (81_920_000, 10.0, OK, DOWN, None, 1),
+            (20_480_000, 5.0, OK, UP, None, 1),
+            (1_024_000, 2.0, FAILED, UP, None, 1),
+        ],
+    ),
     "wan-dts.csv": ("csv", [(4_000_000_000, 20.0, OK, DOWN, 4, None), (1_000_000, 1.0, FAILED, UP, 4, None)]),
     "wget.log": ("wget", [(30_000_000, 1.2332, OK, DOWN, None, None)]),
     "xferlog": ("xferlog", [(64_000_000, 8.0, OK, DOWN, None, 1)]),
     "xrootd.json": ("xrootd", [(200_000_000, 40.0, OK, DOWN, None, 1), (25_000_000, 10.0, OK, UP, None, 1)]),
+    "xrootd-tpc.json": (
+        "xrootd",
+        [(450_000_000, 9.126643, OK, THIRD, 4, 1), (700, 1.502102, FAILED, THIRD, 1, 1)],
+    ),
+    "xrootd-tpc-wlcg.json": ("xrootd", [(5_000_000_000, 20.0, OK, THIRD, 2, 1)]),
     "xrootd-wlcg.json": ("xrootd", [(358_000_000, 100.0, OK, DOWN, None, 1)]),
 }
 """By file: its format, and of each record bytes, s, status, direction, parallelism and concurrency."""
@@ -76,6 +98,8 @@ EXPECTED = {
 LEFT_TO_UPLOAD = {
     "azcopy-console.log": "`logs upload` reads it",
     "curl.json": "`logs upload` reads it",
+    "fts-export.csv": "is a search's table of messages; `logs upload` takes it",
+    "fts-files.csv": "is a search's table of messages; `logs upload` takes it",
     "globus-events.json": "`logs upload` takes it",
     "iperf3.json": "`logs upload` takes it",
 }
@@ -106,8 +130,12 @@ def test_sample_of_a_tool_gives_its_records(name):
         ("dcache.log", ("wn4.example.org", "beta")),
         ("globus.csv", ("North DTN", "South DTN")),
         ("htcondor.log", ("store.example.org", "beta")),
+        ("fts-flat.json", ("se1.example.org", "se2.example.org")),
+        ("rucio-events.json", ("SITE-A_DATADISK", "SITE-B_DATADISK")),
         ("rucio.json", ("SITE-A_DATADISK", "SITE-B")),
         ("xrootd.json", ("cache1.example.org", "wn7.example.net")),
+        ("vsftpd.log", ("alpha", "192.0.2.61")),
+        ("xrootd-tpc.json", ("disk1.example.org", "disk2.example.org")),
         ("xrootd-wlcg.json", ("disk4.example.gov", "wn1.example.edu")),
     ],
 )

@@ -15,19 +15,22 @@ from tradewind_agent.history.importers.csv_logs.header import find_header, has_t
 from tradewind_agent.history.importers.ports import EmptyLog
 from tradewind_agent.history.importers.rclone_logs.evidence import is_message_of_rclone, is_text_of_rclone
 from tradewind_agent.history.importers.servers.dcache import BILLING
+from tradewind_agent.history.importers.servers.gridftp import is_object_of_gridftp, is_transfer_of_gridftp
+from tradewind_agent.history.importers.servers.vsftpd import LINE as VSFTPD_TRANSFER
+from tradewind_agent.history.importers.servers.vsftpd import MESSAGE as VSFTPD
 from tradewind_agent.history.importers.servers.xferlog import LINE as XFERLOG
-from tradewind_agent.history.importers.servers.xrootd import is_closed_file
+from tradewind_agent.history.importers.servers.xrootd import is_monitoring
 from tradewind_agent.history.importers.services.fts_files import is_file_of_job
 from tradewind_agent.history.importers.services.htcondor import is_ad, is_history
-from tradewind_agent.history.importers.services.rucio import is_trace
+from tradewind_agent.history.importers.services.rucio import is_message_of_rucio
 from tradewind_agent.history.importers.tools.aria2 import require_sizes
 from tradewind_agent.history.importers.tools.azcopy import EVIDENCE as AZCOPY
 from tradewind_agent.history.importers.tools.iperf3 import is_test
 from tradewind_agent.history.importers.tools.wget import BRIEF, REQUEST
 
 FORMATS = (
-    "gridftp", "rclone", "fts", "aria2", "aws", "s5cmd", "xferlog", "globus", "curl", "wget", "azcopy", "iperf3",
-    "dcache", "xrootd", "rucio", "htcondor", "csv", "ndjson",
+    "gridftp", "rclone", "fts", "aria2", "aws", "s5cmd", "xferlog", "vsftpd", "globus", "curl", "wget", "azcopy",
+    "iperf3", "dcache", "xrootd", "rucio", "htcondor", "csv", "ndjson",
 )  # fmt: skip
 """That are read line by line; a HAR is one document, see `tradewind_agent.har.upload`."""
 
@@ -43,7 +46,8 @@ _AWS = re.compile(
 )
 _WGET = re.compile("|".join(pattern.pattern for pattern in (REQUEST, BRIEF)))
 _PATTERNS = (
-    ("aria2", _ARIA2), ("aws", _AWS), ("xferlog", XFERLOG), ("azcopy", AZCOPY), ("dcache", BILLING), ("wget", _WGET),
+    ("aria2", _ARIA2), ("aws", _AWS), ("xferlog", XFERLOG), ("vsftpd", VSFTPD), ("azcopy", AZCOPY),
+    ("dcache", BILLING), ("wget", _WGET),
 )  # fmt: skip
 _HAR = re.compile(r'\s*\{\s*"log"\s*:\s*\{')
 _SHOWN_MEMBERS = 12
@@ -149,7 +153,7 @@ def _reject_known_without_transfers(lines: Sequence[str]) -> None:
                 raise InvalidValue("--format", advice)
         members = ", ".join(name[:40] for name in list(message)[:_SHOWN_MEMBERS])
         seen = f"its members are {members}" if members else "it is cut off or damaged"
-        raise InvalidValue("--format", f"cannot be detected: it is JSON, but of no known log; {seen}")
+        raise InvalidValue("--format", f"cannot be detected: it is JSON or logfmt, but of no known log; {seen}")
 
 
 def _parse_object(line: str) -> Mapping[str, object] | None:
@@ -160,7 +164,7 @@ def _parse_object(line: str) -> Mapping[str, object] | None:
     return message if isinstance(message, dict) else None
 
 
-_TRANSFER = re.compile(r"\{|.*NBYTES=|.*\[pool:|\w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d \d{4} ")
+_TRANSFER = re.compile(r"\{|.*[Nn][Bb][Yy][Tt][Ee][Ss]=|.*\[pool:|\w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d \d{4} ")
 """How lines begin that are a transfer by themselves."""
 
 
@@ -175,12 +179,14 @@ def find_transfer_format(line: str) -> str | None:
         return name if '"stats"' in line else None
     if name == "aws" or (name == "dcache" and ":transfer]" not in line):
         return None
+    if name == "vsftpd" and VSFTPD_TRANSFER.fullmatch(line) is None:
+        return None
     return name
 
 
 def find_format_of_line(line: str) -> str | None:
     """Return the format that a single line is evidence of, ``None`` if it could be of any."""
-    if "NBYTES=" in line and "START=" in line and "DATE=" in line:
+    if is_transfer_of_gridftp(line):
         return "gridftp"
     for name, pattern in _PATTERNS:
         if pattern.match(line):
@@ -215,6 +221,7 @@ def _has(*members: str) -> Callable[[Mapping[str, object]], bool]:
 
 _MESSAGES: Sequence[tuple[str, Callable[[Mapping[str, object]], bool]]] = (
     ("fts", _is_message_of_fts),
+    ("gridftp", is_object_of_gridftp),
     ("ndjson", _has("outcome", "dataset")),
     ("s5cmd", lambda message: "operation" in message and ("success" in message or "error" in message)),
     ("globus", _is_message_of_globus),
@@ -222,9 +229,9 @@ _MESSAGES: Sequence[tuple[str, Callable[[Mapping[str, object]], bool]]] = (
     ("azcopy", _has("MessageType", "MessageContent", "TimeStamp")),
     ("dcache", _has("msgType", "cellName", "pnfsid")),
     ("iperf3", is_test),
-    ("rucio", is_trace),
+    ("rucio", is_message_of_rucio),
     ("htcondor", is_ad),
-    ("xrootd", is_closed_file),
+    ("xrootd", is_monitoring),
     ("rclone", is_message_of_rclone),
 )
 """How messages of each format are recognised; the first that fits."""

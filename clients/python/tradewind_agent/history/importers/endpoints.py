@@ -1,4 +1,4 @@
-"""Names of endpoints from addresses: one address written in several ways is one endpoint, and pools may be joined."""
+"""Names of endpoints: a host or an address written in several ways is one endpoint, and pools may be joined."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -13,6 +13,13 @@ _REMEMBERED = 4096
 
 _WITH_PORT = re.compile(r"(\[[0-9a-fA-F:.%\w]+\]|\d{1,3}(?:\.\d{1,3}){3}):\d{1,5}")
 """An address with a port. Names are left alone: what stands behind their colon may be part of them."""
+
+_HOST = re.compile(r"([^\W_](?:[^\W_]|-){0,62}(?:\.[^\W_](?:[^\W_]|-){0,62})+)\.?(:\d{1,5})?")
+"""The name of a host in a domain. Names without a dot are left alone: they may be of sites or of collections."""
+
+
+_ITSELF = frozenset({"", "localhost", "localhost.localdomain"})
+"""Names by which a host calls itself."""
 
 
 @lru_cache(_REMEMBERED)
@@ -30,14 +37,22 @@ def _parse_address(text: str) -> IPv4Address | IPv6Address | None:
 def is_unknown_address(text: str) -> bool:
     """Return whether an address stands for an unknown end, such as ``0.0.0.0``, ``0::0`` or the host itself."""
     address = _parse_address(text)
-    return not text.strip() or (address is not None and (address.is_unspecified or address.is_loopback))
+    if address is None:
+        return text.strip().lower() in _ITSELF
+    return address.is_unspecified or address.is_loopback
 
 
 @lru_cache(_REMEMBERED)
 def _normalise(text: str) -> tuple[str, IPv4Address | IPv6Address | None]:
-    """Return an address in its shortest form, and parsed; other names as they are."""
+    """Return an address in its shortest form, and parsed; the name of a host as DNS compares it; others as they are."""
     address = _parse_address(text)
-    return (text.strip() if address is None else str(address)), address
+    return (_normalise_host(text) if address is None else str(address)), address
+
+
+def _normalise_host(text: str) -> str:
+    """Return the name of a host without its case and the dot of the root (RFC 4343); other names as they are."""
+    found = _HOST.fullmatch(text.strip())
+    return text.strip() if found is None else f"{found[1].lower()}{found[2] or ''}"
 
 
 def name_endpoint(text: str, aliases: Mapping[str, str]) -> str:

@@ -25,8 +25,9 @@ from tradewind_agent.history.importers.rclone_logs.records import RcloneImporter
 from tradewind_agent.history.importers.repeats import drop_repeated
 from tradewind_agent.history.importers.servers.dcache import DcacheImporter
 from tradewind_agent.history.importers.servers.gridftp import GridFtpImporter
+from tradewind_agent.history.importers.servers.vsftpd import VSFTPD
 from tradewind_agent.history.importers.servers.xferlog import XFERLOG
-from tradewind_agent.history.importers.servers.xrootd import XROOTD
+from tradewind_agent.history.importers.servers.xrootd import XrootdImporter
 from tradewind_agent.history.importers.services.fts import FTS
 from tradewind_agent.history.importers.services.globus import GlobusImporter
 from tradewind_agent.history.importers.services.htcondor import HtcondorImporter
@@ -53,13 +54,14 @@ def build_known_importers() -> Mapping[str, Importer]:
         AwsImporter(),
         S5cmdImporter(),
         XFERLOG,
+        VSFTPD,
         GlobusImporter(),
         CurlImporter(),
         WgetImporter(),
         AzcopyImporter(),
         Iperf3Importer(),
         DcacheImporter(),
-        XROOTD,
+        XrootdImporter(),
         RUCIO,
         HtcondorImporter(),
         CsvImporter(),

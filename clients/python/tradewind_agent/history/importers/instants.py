@@ -41,6 +41,11 @@ _UNITS: Mapping[int, tuple[int, str]] = MappingProxyType(
 )
 """Ticks a second, and their name, by the digits that an epoch of our time has at most."""
 
+_TICKS: Mapping[str | None, int] = MappingProxyType({"s": 1, "ms": 10**3, "µs": 10**6, "ns": 10**9})
+_ANY_EPOCH = re.compile(r"(\d{1,19})(?:[.,](\d+))?")
+_LATEST_S = 4_102_444_800
+"""The first second of 2100."""
+
 _OFFSETS_H: Mapping[str, float] = MappingProxyType(
     {
         "Z": 0, "UTC": 0, "GMT": 0, "WET": 0, "WEST": 1, "CET": 1, "MEZ": 1, "CEST": 2, "MESZ": 2, "EET": 2, "EEST": 3,
@@ -113,12 +118,25 @@ def describe_epoch(text: str) -> str | None:
     return None if epoch is None else _find_unit(epoch)[1]
 
 
-def parse_epoch(text: str) -> datetime | None:
-    """Return a time since 1970 in s, ms, µs or ns as UTC; ``None`` for other texts."""
+def parse_epoch(text: str, unit: str | None = None) -> datetime | None:
+    """Return a time since 1970 in s, ms, µs or ns as UTC; ``None`` for other texts.
+
+    Parameters
+    ----------
+    unit : as the log or its user states it. Without it, a number before 2001 or after 2065 is no time, as its digits do
+        not show the unit; with a finer one than they show, neither.
+    """
     epoch = _EPOCH.fullmatch(_expand(text))
-    if epoch is None:
+    if epoch is not None:
+        ticks_a_second, _ = _find_unit(epoch)
+        if _TICKS.get(unit, 0) > ticks_a_second:  # since another moment, as a clock that counts from when a host began
+            return None
+    elif unit not in _TICKS or (epoch := _ANY_EPOCH.fullmatch(text)) is None:
         return None
-    ticks_a_second, _ = _find_unit(epoch)
+    else:
+        ticks_a_second = _TICKS[unit]
+        if int(epoch[1]) // ticks_a_second > _LATEST_S:
+            return None
     seconds, ticks = divmod(int(epoch[1]), ticks_a_second)
     micro = (ticks + float(f"0.{epoch[2] or 0}")) * 1e6 / ticks_a_second
     return datetime.fromtimestamp(seconds, UTC) + timedelta(microseconds=round(micro))

@@ -25,6 +25,7 @@ from tradewind_agent.history.importers.reading.lines import (
     split_lines,
 )
 from tradewind_agent.history.importers.reading.objects import join_objects
+from tradewind_agent.history.importers.reading.tables import has_table, open_table
 from tradewind_agent.history.packed_stream import ARCHIVE_BYTES, BROKEN, MAGIC_BYTES, open_unpacked, reject_archive
 from tradewind_agent.system_errors import explain_os_error
 
@@ -118,7 +119,7 @@ class LogText:
 
         Raises
         ------
-        InvalidValue : a JSON document, whose end is still to be written, or text in UTF-16.
+        InvalidValue : a JSON document, whose end is still to be written, a table of messages, or text in UTF-16.
         """
         with self._open() as stream:
             encoding, _ = find_encoding(stream.read(_BLOCK_BYTES))
@@ -127,8 +128,11 @@ class LogText:
                 "file", f"is {encoding.upper()}, which cannot be read part by part; `logs upload` takes it"
             )
         with self._open() as stream:
-            if is_document(next(decode_blocks(stream), "")):
+            beginning = next(decode_blocks(stream), "")
+            if is_document(beginning):
                 raise InvalidValue("file", "is one JSON document, not an object a line; `logs upload` takes it")
+            if has_table(beginning):
+                raise InvalidValue("file", "is a search's table of messages; `logs upload` takes it")
 
     def _read_numbered(self) -> Iterator[Line]:
         number = 0
@@ -178,7 +182,7 @@ def count_rows(head: bytes) -> int:
 
 
 def _unwrap(lines: Iterable[Line]) -> Iterator[Line]:
-    return unwrap_lines(join_objects(lines))
+    return unwrap_lines(join_objects(open_table(iter(lines))))
 
 
 def _number_lines(blocks: Iterable[str], numbers: Iterator[int]) -> Iterator[Line]:

@@ -183,9 +183,17 @@ def parse_moment(name: str, text: str, zone: tzinfo = UTC) -> datetime:
     try:
         at = datetime.fromisoformat(stripped)
     except ValueError:
-        raise InvalidValue(name, f"is no time: {stripped[:40]!r}" if stripped else "is missing") from None
+        raise InvalidValue(name, _explain_no_time(stripped)) from None
     # As UTC: Python takes times of one zone from each other as its clock shows them, though it was changed in between.
     return (at if at.utcoffset() is not None else at.replace(tzinfo=zone)).astimezone(UTC)
+
+
+def _explain_no_time(text: str) -> str:
+    if not text:
+        return "is missing"
+    if text.replace(".", "", 1).isdecimal():
+        return f"is no time: {text[:40]!r}; numbers are s, ms, µs or ns since 1970, from 2001 to 2065"
+    return f"is no time: {text[:40]!r}"
 
 
 def add_year(at: datetime, context: ImportContext, report: ImportReport) -> datetime:

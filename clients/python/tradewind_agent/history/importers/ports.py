@@ -12,6 +12,7 @@ from tradewind.errors import InvalidValue
 from tradewind.path import UNKNOWN_PATH, Path
 from tradewind.quick_init import add_quick_init
 from tradewind.transfer import TransferRecord
+from tradewind_agent.history.importers.endpoints import name_endpoint
 from tradewind_agent.history.importers.fields import require_name
 from tradewind_agent.history.importers.log_text import LogText
 
@@ -98,6 +99,9 @@ class ImportContext:
                 raise InvalidValue(option, f"must be above 0 and finite, got {value}")
         if self.started_at is not None and self.started_at.utcoffset() is None:
             raise InvalidValue("--start", "needs a time zone, such as 2024-05-01T00:00:00Z")
+        for name in ("source", "destination"):
+            if (given := getattr(self, name)) is not None:  # as the same host in a log
+                object.__setattr__(self, name, name_endpoint(given, {}))
 
     @property
     def zone(self) -> tzinfo:

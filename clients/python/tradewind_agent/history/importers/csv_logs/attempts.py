@@ -49,15 +49,18 @@ def find_attempt(columns: Columns) -> Callable[[list[str]], tuple[Key, int]] | N
 
 
 def take_last_attempts(items: Iterable[tuple[Item, Key, int]]) -> Iterator[Item]:
-    """Yield rows in their order; a failed one that a further attempt follows becomes `NoTransfer.REPEATED`."""
+    """Yield rows in their order; a failed one with a further attempt becomes `NoTransfer.REPEATED`."""
     held: deque[_HeldRow] = deque()
     latest: dict[Key, _HeldRow] = {}
     for item, key, attempt in items:
         before = latest.get(key)
         if before is not None and before.attempt < attempt and _has_failed(before.item):
             before.item = NoTransfer.REPEATED
+        if before is not None and before.attempt > attempt and _has_failed(item):  # the latest may stand first
+            item = NoTransfer.REPEATED  # noqa: PLW2901
         row = _HeldRow(item, key, attempt)
-        latest[key] = row
+        if before is None or before.attempt <= attempt:
+            latest[key] = row
         held.append(row)
         if len(held) > _HELD_ROWS:
             yield _release(held, latest)

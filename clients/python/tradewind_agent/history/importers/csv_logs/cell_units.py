@@ -68,6 +68,25 @@ def reject_unclear_units(title: str, quantity: str, cells: Sequence[str]) -> Non
         raise InvalidValue(title, f"is {unclear[0][0][:40]}, {_explain_unclear(title, quantity, unclear[0][2])}")
 
 
+def reject_other_units(title: str, quantity: str, declared: str | None, cells: Sequence[str]) -> None:
+    """Refuse a column whose title has a unit that none of its cells has; bytes may be written in any.
+
+    Raises
+    ------
+    InvalidValue : names both.
+    """
+    if declared in (None, "B"):
+        return
+    own, _, _ = _QUANTITIES[quantity]
+    written = {
+        match[2]: find_quantity(f"{own} {match[2]}")[1] for cell in cells if (match := _WITH_UNIT.fullmatch(cell))
+    }
+    if written and declared not in written.values():
+        raise InvalidValue(
+            title, f"is in {declared} by its title, and in {next(iter(written))} by its cells; rename it"
+        )
+
+
 def _explain_unclear(title: str, quantity: str, unit: str) -> str:
     prefix = unit[0].upper()
     decimal = "k" if prefix == "K" else prefix

@@ -166,6 +166,7 @@ def declare_units(columns: Columns, units: Mapping[str, str]) -> Columns:
         quantity = next(
             (each for each in columns.place if name.lower() in (columns.find_title(each).lower(), each)), None
         )
+        quantity = "end" if quantity == "stated_end" else quantity
         known = DECLARED_UNITS.get(quantity or "", {}).values()
         if quantity is None or not known:
             raise InvalidValue("--unit", f"names no column with a unit: {name[:40]!r}")
@@ -173,7 +174,8 @@ def declare_units(columns: Columns, units: Mapping[str, str]) -> Columns:
             raise InvalidValue(
                 "--unit", f"of {name[:40]} is one of {', '.join(dict.fromkeys(known))}; got {unit[:20]!r}"
             )
-        for same in (each for each, place in columns.place.items() if place == columns.place[quantity]):
+        at = columns.place.get(quantity, columns.place.get("stated_end"))
+        for same in {quantity, *(each for each, place in columns.place.items() if place == at)}:
             declared[same] = unit
             given.add(same)
     return replace(columns, declared=declared, given=frozenset(given))

@@ -75,8 +75,12 @@ _BINARY_PREFIXES = {"ki": "Ki", "kibi": "Ki", "mi": "Mi", "mebi": "Mi", "gi": "G
 _RATES: Mapping[str, str] = MappingProxyType(
     {f"{spelled}bps": f"{prefix}bit/s" for spelled, prefix in _PREFIXES.items()} | {"mibps": "Mibit/s"}
 )
+_OCTETS = {spelled: prefix for spelled, prefix in (_PREFIXES | _BINARY_PREFIXES).items() if 0 < len(spelled) < 3}
+"""Prefixes that stand before the ``o`` of an octet, as French programs write it."""
+
 _BYTE_RATES: Mapping[str, str] = MappingProxyType(
     {f"{spelled}byteps": f"{prefix}B/s" for spelled, prefix in (_PREFIXES | _BINARY_PREFIXES).items()}
+    | {f"{spelled}ops": f"{prefix}B/s" for spelled, prefix in _OCTETS.items()}
 )
 _SIZES: Mapping[str, str] = MappingProxyType(
     {
@@ -84,7 +88,8 @@ _SIZES: Mapping[str, str] = MappingProxyType(
         for spelled, prefix in (_PREFIXES | _BINARY_PREFIXES).items()
         for byte in ("b", "byte", "bytes")
     }
-    | {"inbytes": "B"}
+    | {f"{spelled}o": f"{prefix}B" for spelled, prefix in _OCTETS.items()}
+    | {"octets": "B"}
 )
 _LONG_TIMES: Mapping[str, str] = MappingProxyType(
     {
@@ -140,6 +145,11 @@ GENERIC = frozenset({"timestamp", "datetime", "requesttime"})
 
 _PLAIN = re.compile(r"[^a-z0-9]+")
 _LONGEST_TITLE = 200
+_LEVELS = re.compile(r"^\W?(?:(?:_source|fields|data|payload)\.)+")
+"""What exports of searches write before the names of members."""
+
+_IN = re.compile(r"(?<=[A-Za-z])[\s_]+in[\s_]+(?=[A-Za-z])", re.IGNORECASE)
+"""The word before a unit, as in ``size in MB``."""
 _PREFIX_BEHIND = re.compile(r"(.+?)[\s_(\[]+[KMGT][)\]]?")
 _QUALIFIERS = "effective|avg|average|mean|total|transfer|elapsed|download|upload|"
 _UNIT_ALONE: Mapping[str, Mapping[str, str]] = MappingProxyType(
@@ -152,6 +162,7 @@ def find_quantity(title: str) -> tuple[str | None, str | None]:
     """Return quantity and declared unit of a header such as ``Throughput (Mbps)``, ``rate MB/s`` or ``duration_ms``."""
     if len(title) > _LONGEST_TITLE:  # a message, which the patterns below would take long for
         return None, None
+    title = _IN.sub(" ", _LEVELS.sub("", title))
     bytes_spelled = re.sub(r"B(?=/s|ps)", "byte", title)
     plain = _PLAIN.sub("", re.sub(r"/s(?:ec(?:ond)?)?\b", "ps", bytes_spelled.lower()))
     plain = re.sub(r"persec(?:ond)?$", "ps", plain).replace("bits", "bit")

@@ -12,6 +12,7 @@ from tradewind.errors import InvalidValue
 from tradewind_agent.history.importers.csv_logs.cell_units import (
     get_plain_unit,
     make_converter,
+    reject_other_units,
     reject_unclear_units,
     take_numbers,
 )
@@ -78,7 +79,9 @@ def decide_notation(columns: Columns, rows: Iterable[Sequence[str]], decimal: De
         del cells["duration"]
     with_units = {quantity: found for quantity in cells if (found := take_numbers(quantity, cells[quantity]))}
     for quantity in with_units.keys() - columns.given:
-        reject_unclear_units(columns.find_title(quantity), quantity, cells[quantity])
+        title = columns.find_title(quantity)
+        reject_unclear_units(title, quantity, cells[quantity])
+        reject_other_units(title, quantity, columns.declared.get(quantity), cells[quantity])
     mark = decimal or _decide_mark(columns, cells | with_units)
     for quantity in cells:
         title, place = columns.find_title(quantity), columns.place[quantity]

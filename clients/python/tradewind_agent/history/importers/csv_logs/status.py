@@ -72,6 +72,10 @@ _SURE_TITLES = frozenset({"status", "transferstatus", "jobstatus", "finalstatus"
 _AMBIGUOUS_TITLES = frozenset({"code", "rc", "errno"})
 """Titles of codes that may be of something else; what they hold decides."""
 
+_STATING = frozenset({"status", "success", "exit_code", "response_code"})
+_COUNTS_OF_ERRORS = frozenset({"errors", "numerrors", "errorcount"})
+"""Titles of columns whose numbers count errors; those of ``error`` may be codes, and of ``failed`` files."""
+
 _LEAST_KNOWN = 0.5
 """Share of the sampled values that must be known words for a column to be one of statuses."""
 
@@ -97,9 +101,15 @@ Reader = Callable[[str], Verdict]
 
 @dataclass(frozen=True, slots=True)
 class StatusReader:
-    """Reads what the rows of one file say of their transfers."""
+    """Reads what the rows of one file say of their transfers.
+
+    ``stating`` : columns that say how a transfer ended, rather than what it met or was.
+    ``counting`` : columns of errors whose numbers count those of all attempts.
+    """
 
     readers: Mapping[int, Reader]
+    stating: frozenset[int] = frozenset()
+    counting: frozenset[int] = frozenset()
 
     def read(self, row: Sequence[str]) -> Verdict:
         """Return how the transfer of a row ended; where a file does not say, it succeeded.
@@ -107,8 +117,17 @@ class StatusReader:
         Raises
         ------
         InvalidValue : the row says something that is neither a success nor a failure.
+
+        Notes
+        -----
+        A number of errors next to a state counts those of attempts that were repeated, too: the last one decides.
         """
-        found = {reader(row[place]) for place, reader in self.readers.items() if _is_known(row[place])}
+        is_stated = any(_is_known(row[place]) for place in self.stating)
+        found = {
+            reader(row[place])
+            for place, reader in self.readers.items()
+            if _is_known(row[place]) and not (is_stated and place in self.counting and row[place].strip().isdecimal())
+        }
         return next((verdict for verdict in _ORDER if verdict in found), Status.SUCCEEDED)
 
 
@@ -121,6 +140,8 @@ def build_status_reader(columns: Columns, rows: Iterable[Sequence[str]], report:
     """
     sampled = list(rows)
     readers: dict[int, Reader] = {}
+    stating: set[int] = set()
+    counting: set[int] = set()
     for quantity, choose in _CHOICES.items():
         place = columns.place.get(quantity)
         values = [row[place].strip() for row in sampled if _is_known(row[place])] if place is not None else []
@@ -132,7 +153,13 @@ def build_status_reader(columns: Columns, rows: Iterable[Sequence[str]], report:
             report.assume(f"{title} does not say how a transfer ended: {values[0][:40]!r} is no known word")
         else:
             readers[place] = reader
-    return StatusReader(readers)
+            if quantity in _STATING:
+                stating.add(place)
+            elif quantity == "failure" and _normalise(title) in _COUNTS_OF_ERRORS:
+                counting.add(place)
+    if stating and counting:
+        report.assume("a number of errors next to a state is of all attempts: the state says how the last one ended")
+    return StatusReader(readers, frozenset(stating), frozenset(counting))
 
 
 def find_commanded_direction(text: str) -> Direction | None:
@@ -161,7 +188,19 @@ def _find_status(title: str, values: Sequence[str]) -> Reader | None:
         return code
     known = sum(_find_word(value) is not None for value in values)
     is_sure = _normalise(title) in _SURE_TITLES or any(_find_word(value) is Status.FAILED for value in values)
-    return _read_word if is_sure or known >= _LEAST_KNOWN * len(values) else None
+    return _read_state if is_sure or known >= _LEAST_KNOWN * len(values) else None
+
+
+def _read_state(text: str) -> Verdict:
+    """Read a word among words of states: a number among them may be an exit code, or a truth value.
+
+    Raises
+    ------
+    InvalidValue : it is a number, or neither a success nor a failure.
+    """
+    if text.strip() in ("0", "1"):
+        raise InvalidValue("outcome.status", f"is {text.strip()} where other rows have words, which may mean either")
+    return _read_word(text)
 
 
 def _find_response_code(_: str, values: Sequence[str]) -> Reader | None:

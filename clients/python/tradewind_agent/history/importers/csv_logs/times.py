@@ -26,6 +26,7 @@ _TIME = re.compile(
     r"|(?P<first>\d{1,2}):(?P<then>\d{2})(?:(?P<rest>[.,]\d+)|(?:\s*(?P<short_half>[AaPp][Mm]))?"
     r"\s*(?P<short_zone>[+-]\d{2}:?\d{2}|[A-Z]{1,5})?)?"
 )
+_COUNT = re.compile(r"\d{1,20}(?:[.,]\d+)?")
 _SHORT_COUNT = re.compile(r":\d{2}:\d{2}:\d{1,2}(?!\d)")
 _HOUR = timedelta(hours=1)
 _START_OF_DAY = time()
@@ -95,7 +96,7 @@ class TimeColumns:
         ------
         InvalidValue : it says so in no way that is known, or names a day that does not exist.
         """
-        return self._read(self.read_text(row), zone=self._find_zone(row))
+        return self._read(self.read_text(row), zone=self._find_zone(row), quantity="start")
 
     def compute_duration_s(self, row: list[str], end: str = "end") -> float | None:
         """Return the time from the start of a row to its end, s; ``None`` if it lacks either, or no time is between
@@ -118,7 +119,7 @@ class TimeColumns:
             follows = not day
             text = f"{day or self._read_day(row, 'date') or self._find_day_of_start(row)} {text}".strip()
         zone = self._find_zone(row)
-        start, ended = self.read_moment(row), self._read(text, zone=zone)
+        start, ended = self.read_moment(row), self._read(text, zone=zone, quantity="end")
         if start is None or ended is None or not (start.hour_known and ended.hour_known) or start.at == ended.at:
             return None
         if follows and ended.at < start.at:
@@ -177,21 +178,21 @@ class TimeColumns:
         text = "" if at is None else row[at].strip()
         return "" if text.lower() in UNKNOWN_TEXTS else text
 
-    def _read(self, text: str, *, days: int = 0, zone: str = "") -> Moment | None:
+    def _read(self, text: str, *, days: int = 0, zone: str = "", quantity: str = "end") -> Moment | None:
         """Read a time; ``days`` later than its date says. ``zone`` : of times that have none."""
         if not text:
             return None
         text = write_plainly(text)
         date, time = NUMERIC_DATE.match(text), None
         if date is None or text[-1] in ")]":
-            if (since_1970 := parse_epoch(text)) is not None:
+            if (since_1970 := parse_epoch(text, self.columns.declared.get(quantity))) is not None:
                 return Moment(since_1970, hour_known=True)
             text = spell_out(text)
             date = NUMERIC_DATE.match(text)
         if date is not None:
             time = _TIME.fullmatch(text[date.end() :].strip().lstrip("T_-"))
         if date is None or time is None:
-            raise InvalidValue("started_at", f"is no date and time: {text[:40]!r}")
+            raise InvalidValue("started_at", f"is no date and time: {text[:40]!r}{self._advise(text, quantity)}")
         try:
             moment = self._parse_moment(date, time, days, zone)
             require_shown(moment.at)
@@ -199,6 +200,14 @@ class TimeColumns:
             return replace(moment, at=moment.at.astimezone(UTC), twice_s=_compute_twice_s(moment.at))
         except (ValueError, OverflowError) as impossible:
             raise InvalidValue("started_at", f"does not exist: {text[:40]!r} ({impossible})") from None
+
+    def _advise(self, text: str, quantity: str) -> str:
+        """Return what settles a number that may count from 1970, "" for other texts."""
+        at = self.columns.place.get(quantity, self.columns.place.get("stated_end"))
+        if at is None or _COUNT.fullmatch(text) is None:
+            return ""
+        title = self.columns.header[at]
+        return f"; if it counts from 1970, give --unit '{title}=s', or ms, µs or ns; other counts have to be converted"
 
     def _parse_moment(self, date: re.Match[str], time: re.Match[str], days: int, zone_of_row: str) -> Moment:
         day = read_date(date, self.order)

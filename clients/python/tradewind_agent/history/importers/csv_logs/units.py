@@ -3,14 +3,16 @@
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from tradewind.errors import InvalidValue
 from tradewind.units import BITS_PER_BYTE, format_bps, format_bytes
 from tradewind_agent.history.importers.csv_logs.column_pairs import (
     drop_rounded_sizes,
+    drop_row_numbers,
     reject_contradicting_columns,
+    take_measured_bandwidth,
     take_unit_columns,
 )
 from tradewind_agent.history.importers.csv_logs.columns import Columns, reject_repeated_titles
@@ -135,7 +137,7 @@ def infer_columns(columns: Columns, text: LogText, context: ImportContext, repor
     pairs_of_sets = sample(note)
     rows = [row for group in pairs_of_sets.values() for row, _ in group]
     reject_repeated_titles(columns, rows)
-    columns = drop_rounded_sizes(take_unit_columns(columns, rows), rows)
+    columns = drop_row_numbers(drop_rounded_sizes(take_unit_columns(columns, rows), rows), rows, report)
     reject_contradicting_columns(columns, rows)
     reject_unclear_titles(columns)
     columns = decide_notation(take_end_from_duration(columns, rows), rows, context.decimal)
@@ -147,6 +149,9 @@ def infer_columns(columns: Columns, text: LogText, context: ImportContext, repor
     columns = settle_duration(columns, duration_ratio)
     statuses = build_status_reader(columns, (row for row, _ in pairs), report)
     joules = _ENERGY_UNITS[columns.declared.get("total_energy", "J")]
+    samples = list_samples(pairs, times, joules)
+    columns = take_measured_bandwidth(columns, samples, report)
+    times = replace(times, columns=take_measured_bandwidth(times.columns, samples, report))
     sets = {key: list_samples(group, times, joules) for key, group in pairs_of_sets.items()}
     samples = [sample for group in sets.values() for sample in group]
     evidence = build_evidence(samples, None if "bandwidth" in columns.place else context.bandwidth_bps)

@@ -130,6 +130,8 @@ class Run:
         self.has_ended = attempt[3] == "succeeded" or attempt[1] == attempt[2]
         if attempt[3] == "succeeded" or int(attempt[1]) < int(attempt[2]):
             self.files.failed = self.later_files.failed = 0
+        if attempt[3] == "succeeded":  # statistics before it count the errors of the attempt that it repeated
+            self.stats = {**self.stats, "errors": 0}
 
     def _note_limit(self, rates_bps: Iterator[float]) -> None:
         """Keep the lowest rate that the user limited the run to."""

@@ -12,6 +12,15 @@ from itertools import chain, islice
 from types import MappingProxyType
 from typing import NamedTuple
 
+from tradewind_agent.history.importers.reading.flattened import (
+    FLAT_ROOTS,
+    explain_open_line,
+    is_flattened,
+    may_be_logfmt,
+    nest_names,
+    parse_logfmt,
+    take_single_values,
+)
 from tradewind_agent.history.importers.reading.lines import MAX_LINE_CHARS, Line
 
 _COLOURS = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
@@ -23,6 +32,9 @@ _ISO_TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)"
 _FULL_TIME = r"[A-Z][a-z]{2} \d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)? \w+"
 _SECONDS = r"\[? *\d+\.\d{6}\]?"
 _TIMES = rf"(?:{_MONTH_TIME}|{_ISO_TIME}|{_FULL_TIME}|{_SECONDS})"
+_GREPPED = r"(?i:DATE=)|\{\s*\"|[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4} "
+"""How lines of transfers begin that are often searched for: of GridFTP, of JSON, and of FTP servers."""
+
 _WORD = r"[^\s:\[\]{}\x22]+"
 _PREFIXES: Sequence[re.Pattern[str]] = tuple(
     re.compile(pattern)
@@ -37,7 +49,7 @@ _PREFIXES: Sequence[re.Pattern[str]] = tuple(
         r"\[(?P<origin>pod/[^\]\s]+)\] (?P<rest>.*)$",  # kubectl logs --prefix
         r">+ (?P<rest>.*)$",  # quoted in a mail
         r"(?: {4})?MESSAGE=(?P<rest>.*)$",  # journalctl -o export and -o verbose
-        r"(?:[\w./+-]{1,200}:)?(?:\d{1,9}:)?(?P<rest>(?:DATE=|\{\s*\").*)$",  # grep of several files, and with -n
+        rf"(?:[\w./+-]{{1,200}}:)?(?:\d{{1,9}}:)?(?P<rest>(?:{_GREPPED}).*)$",  # grep of several files, and with -n
     )
 )
 _COMPOSE = re.compile(r"(?P<origin>[\w.-]+) +\| ?(?P<rest>.*)$")
@@ -46,10 +58,10 @@ _BEFORE_JSON = re.compile(r"(?P<head>[^{}\",;]{1,200}?)(?P<rest>\{\s*\"[^\n]*\})
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f]")
 _BEGINNING = re.compile(
     r"[<>\"']|\[pod/|\[ *\d+\.|\[\d{4}-|[A-Z][a-z]{2} [ \d]|\d{4}-\d\d-\d\dT\S+ |\d+\.\d{6} "
-    r"|(?: {4})?MESSAGE=|[\w./+-]{1,200}:(?:\d+:)?(?:DATE=|\{)"
+    rf"|(?: {{4}})?MESSAGE=|(?:[\w./+-]{{1,200}}:)(?:\d+:)?(?:{_GREPPED})"
 )
 
-_MOST_LAYERS = 4
+_MOST_LAYERS = 6
 _LINES_LOOKED_AT = 20
 _SPLIT_BYTES = 16 * 1024
 """Docker cuts longer lines into messages of so many bytes."""
@@ -69,6 +81,7 @@ _TEXT_MEMBERS: Mapping[str, frozenset[str]] = MappingProxyType(
         "value": frozenset({"topic", "partition", "offset"}),  # Kafka
         "payload": frozenset({"topic", "partition", "offset", "destination", "routing_key"}),
         "body": frozenset({"headers", "destination", "properties"}),  # STOMP, AMQP
+        "_source": frozenset({"_index", "_id"}),
         "_raw": frozenset({"_time", "sourcetype", "host", "source"}),  # Splunk
     }
 )
@@ -77,10 +90,15 @@ _TEXT_MEMBERS: Mapping[str, frozenset[str]] = MappingProxyType(
 _OBJECT_MEMBERS: Mapping[str, frozenset[str]] = MappingProxyType(
     {
         "_source": frozenset({"_index", "_id"}),  # Elasticsearch, OpenSearch
+        "fields": frozenset({"_index", "_id"}),
+        "data": frozenset({"metadata"}),  # WLCG's monitoring
         "jsonPayload": frozenset({"insertId", "logName", "resource"}),
         "result": frozenset({"preview", "lastrow"}),
     }
 )
+_OF_FTS = "tr_id"
+"""A member of FTS's own messages, whose level ``data`` is left to their reader: ids of records are of the line."""
+
 _LIST_MEMBERS = (
     "hits", "DATA", "events", "Records", "InputPluginResultList", "OutputPluginResultList", "CheckpointPluginResultList"
 )  # fmt: skip
@@ -88,15 +106,25 @@ _LISTS_OF: Mapping[str, str] = MappingProxyType({"files": "job_id"})
 """Members that hold objects in a list, where another member stands next to them: jobs of FTS."""
 
 _ORIGIN_MEMBERS = ("_PID", "container_name", "container_id", "CONTAINER_NAME")
-_NAMES = tuple(f'"{name}"' for name in (*_TEXT_MEMBERS, *_OBJECT_MEMBERS, *_LIST_MEMBERS, *_LISTS_OF))
+_NAMES = {*_TEXT_MEMBERS, *_OBJECT_MEMBERS, *_LIST_MEMBERS, *_LISTS_OF, "metadata"} - {"data"}
+"""With what is next to ``data``, which many other messages have, too."""
+
+_MEMBER = re.compile(
+    rf'"(?=[{"".join(sorted({name[0] for name in (*_NAMES, *FLAT_ROOTS)}))}])'
+    rf'(?:(?:{"|".join(sorted(_NAMES))})"|{"|".join(map(re.escape, FLAT_ROOTS))})'
+)
+"""A name of a collector's member, or one that a level was made of; a search for it is done for each line of JSON."""
 
 
 class _Content(NamedTuple):
-    """What one layer holds: a line of text, who wrote it, and whether more of the same line follows."""
+    """What one layer holds: a line of text, who wrote it, whether more of the same line follows, and whether its end is
+    one that shows.
+    """
 
     text: str
     origin: str = ""
     is_partial: bool = False
+    has_end: bool = True
 
 
 def unwrap_lines(lines: Iterable[Line]) -> Iterator[Line]:
@@ -115,6 +143,8 @@ def unwrap_lines(lines: Iterable[Line]) -> Iterator[Line]:
             text = before + content.text
             if content.is_partial and len(text) <= MAX_LINE_CHARS:
                 pieces[content.origin] = number, text
+            elif line.is_open and not content.has_end:
+                yield Line(number, text, explain_open_line(), origin=content.origin)
             else:
                 yield Line(number, text, origin=content.origin, is_open=is_open)
     for origin, (number, text) in pieces.items():
@@ -124,18 +154,11 @@ def unwrap_lines(lines: Iterable[Line]) -> Iterator[Line]:
 def _may_be_wrapped(text: str) -> bool:
     """Return whether a line may have an envelope, but that of docker compose; most lines are not looked at further."""
     if text.startswith("{"):
-        if _has_member_of_collector(text):
+        if _MEMBER.search(text) is not None:
             return True
-    elif _BEGINNING.match(text) is not None or ('"' in text and "{" in text):
+    elif _BEGINNING.match(text) is not None or ('"' in text and "{" in text) or may_be_logfmt(text):
         return True
     return not text.isprintable() and _CONTROL.search(text) is not None
-
-
-def _has_member_of_collector(text: str) -> bool:
-    for name in _NAMES:  # noqa: SIM110 -- a generator takes twice the time, for each line of a log
-        if name in text:
-            return True
-    return False
 
 
 def _names_services(first: Sequence[Line]) -> bool:
@@ -152,7 +175,11 @@ def _open_envelopes(text: str, *, has_services: bool) -> list[_Content]:
     contents = [_Content(_COLOURS.sub("", text).strip(_CONTROLS))]
     for layer in range(_MOST_LAYERS):
         opened = [
-            inner._replace(origin=inner.origin or content.origin, is_partial=inner.is_partial or content.is_partial)
+            inner._replace(
+                origin=inner.origin or content.origin,
+                is_partial=inner.is_partial or content.is_partial,
+                has_end=inner.has_end and content.has_end,
+            )
             for content in contents
             for inner in _open_layer(content.text, has_services=has_services and layer == 0)
         ]
@@ -176,8 +203,15 @@ def _open_layer(text: str, *, has_services: bool) -> list[_Content]:
         if (found := prefix.match(text)) is not None:
             groups = found.groupdict()
             return [_Content(groups["rest"] or "", groups.get("origin") or "", groups.get("part") == "P")]
+    return [_open_end(text)]
+
+
+def _open_end(text: str) -> _Content:
+    """Return the object that a line of logfmt is, or that stands at the end of a text; else the text."""
+    if may_be_logfmt(text) and (pairs := parse_logfmt(text)) is not None:
+        return _Content(json.dumps(pairs, ensure_ascii=False), has_end=False)
     head = _BEFORE_JSON.match(text)
-    return [_Content(head["rest"] if head is not None and _is_object(head["rest"]) else text)]
+    return _Content(head["rest"] if head is not None and _is_object(head["rest"]) else text)
 
 
 def _unquote(text: str) -> str:
@@ -213,22 +247,35 @@ def _is_object(text: str) -> bool:
 
 def _open_object(text: str) -> list[_Content]:
     """Return the lines in a JSON object that a collector wrote; none for any other object."""
-    if not _has_member_of_collector(text):
+    if _MEMBER.search(text) is None:
         return []
     try:
         message = json.loads(text)
     except (ValueError, RecursionError):
         return []
-    if not isinstance(message, dict):
-        return []
+    return _open_members(message) if isinstance(message, dict) else []
+
+
+def _open_members(message: Mapping[str, object]) -> list[_Content]:
     origin = next((str(message[name]) for name in _ORIGIN_MEMBERS if isinstance(message.get(name), str | int)), "")
     for name, others in _TEXT_MEMBERS.items():
-        if name in message and others & message.keys():
+        if name in message and others & message.keys() and _holds_line(name, message):
             return _split_text(_to_text(message[name]), origin)
     for name, others in _OBJECT_MEMBERS.items():
-        if isinstance(message.get(name), dict) and others & message.keys():
-            return [_Content(json.dumps(message[name], ensure_ascii=False), origin)]
+        inner = message.get(name)
+        if isinstance(inner, dict) and others & message.keys() and not (name == "data" and _OF_FTS in inner):
+            held = take_single_values(inner) if name == "fields" else inner
+            return [_Content(json.dumps(held, ensure_ascii=False), origin)]
+    if is_flattened(message):
+        return [_Content(json.dumps(nest_names(message), ensure_ascii=False), origin)]
     return [_Content(json.dumps(each, ensure_ascii=False)) for each in _find_records(message)]
+
+
+def _holds_line(name: str, message: Mapping[str, object]) -> bool:
+    """Return whether a member holds a line, where other programs have one of that name for something else."""
+    if name == "payload":
+        return "event_type" not in message  # an event of rucio
+    return name != "_source" or isinstance(message[name], str)
 
 
 def _to_text(value: object) -> str:

@@ -6,7 +6,7 @@ RETR one that went from HOST to DEST.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 from functools import lru_cache
@@ -18,6 +18,7 @@ from tradewind.path import Path
 from tradewind.transfer import Direction, Status
 from tradewind_agent.history.importers.endpoints import is_unknown_address, name_endpoint
 from tradewind_agent.history.importers.fields import check_name, parse_count, parse_setting
+from tradewind_agent.history.importers.json_messages import find_message, find_text
 from tradewind_agent.history.importers.log_text import Line, LogText
 from tradewind_agent.history.importers.logged_transfer import TWO_IN_ONE, LoggedTransfer
 from tradewind_agent.history.importers.ports import ImportContext, ImportedRow, ImportReport, RefusedRow
@@ -26,6 +27,11 @@ from tradewind_agent.history.importers.sessions import read_sessions
 _BEFORE_FILE = ("DATE", "HOST", "PROG", "NL.EVNT", "START", "USER", "FILE")
 _AFTER_FILE = ("BUFFER", "BLOCK", "NBYTES", "VOLUME", "STREAMS", "STRIPES", "DEST", "TYPE", "CODE", "TASKID", "retrans")
 _KEY = re.compile(rf"(?:^|\s)({'|'.join(re.escape(key) for key in (*_BEFORE_FILE, *_AFTER_FILE))})=")
+_ANY_CASE = re.compile(
+    rf"(?<![^\s])({'|'.join(re.escape(key) for key in (*_BEFORE_FILE, *_AFTER_FILE))})=", re.IGNORECASE
+)
+_KEYS = {key.lower(): key for key in (*_BEFORE_FILE, *_AFTER_FILE)}
+_NEEDED = frozenset({"DATE", "HOST", "START", "NBYTES", "STREAMS", "DEST", "TYPE", "CODE"})
 _OTHER_KEYS = re.compile(r"(?:\s+[\w.]+=\S*)+")
 USUAL = re.compile(
     r"DATE=(\S+) HOST=(\S+) PROG=\S+ NL\.EVNT=\S+ START=(\S+) USER=[^\s=]* FILE=[^=]* BUFFER=(\d+) BLOCK=(\d+) "
@@ -64,6 +70,24 @@ class _Values(NamedTuple):
     command: str
     code: str | None
     task: str
+
+
+def is_transfer_of_gridftp(text: str) -> bool:
+    """Return whether a line has the keys of a transfer, in whatever case a collector wrote them."""
+    if "NBYTES=" in text:
+        return "START=" in text and "DATE=" in text
+    lower = text.lower()
+    return all(key in lower for key in ("nbytes=", "start=", "date=")) and _KEY.search(restore_keys(text)) is not None
+
+
+def is_object_of_gridftp(message: Mapping[str, object]) -> bool:
+    """Return whether a JSON object has the keys of a transfer, as a collector parsed its line."""
+    return {"DATE", "START", "NBYTES"} <= {name.upper() for name in message}
+
+
+def restore_keys(text: str) -> str:
+    """Return a line with its keys in the case that the server writes them in."""
+    return _ANY_CASE.sub(lambda found: f"{_KEYS[found[1].lower()]}=", text)
 
 
 class GridFtpImporter:
@@ -168,8 +192,18 @@ def _find_values(text: str) -> _Values | None:
     usual = USUAL.fullmatch(text)
     if usual is not None:
         return _Values._make(usual.groups(""))
-    if text.count(_EVENT) > 1:
+    if text.startswith("{"):
+        message = find_message(text)
+        return _build_values({_KEYS.get(name.lower(), name): find_text(message, name).strip() for name in message})
+    if text.count(_EVENT) > 1 or restore_keys(text).count(_EVENT) > 1:
         raise InvalidValue("row", TWO_IN_ONE)
+    values = _split_values(text)
+    if not values.keys() >= _NEEDED:
+        values = _split_values(restore_keys(text)) | values
+    return _build_values(values)
+
+
+def _split_values(text: str) -> dict[str, str]:
     found = list(_KEY.finditer(text))
     values: dict[str, str] = {}
     ends = [*(match.start() for match in found[1:]), len(text)]
@@ -179,6 +213,10 @@ def _find_values(text: str) -> _Values | None:
             values[match[1]] = _OTHER_KEYS.sub("", value).strip()
         else:
             values.setdefault(match[1], value.strip())
+    return values
+
+
+def _build_values(values: Mapping[str, str]) -> _Values | None:
     if not {"DATE", "START", "NBYTES"} & values.keys():
         return None
     return _Values(

@@ -1,22 +1,28 @@
-"""Records of XRootD's monitoring, one for each file that a client closed, as collectors in the grids publish them.
+"""Records of XRootD's monitoring: a file that a client closed, or a copy between servers, as collectors publish them.
 
 Members are those of the OSG's collector (``read``, ``write``, ``server_hostname``) or of WLCG's (``read_bytes``,
 ``server_host`` and ``server_domain``). A server counts time from open to close.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from tradewind.errors import InvalidValue
 from tradewind.transfer import Direction, Status
 from tradewind_agent.history.importers.json_messages import find_message, find_text, read_count
-from tradewind_agent.history.importers.log_text import Line
+from tradewind_agent.history.importers.log_text import Line, LogText
 from tradewind_agent.history.importers.logged_transfer import LoggedTransfer, name_end, parse_moment
-from tradewind_agent.history.importers.ports import ImportContext, ImportReport
-from tradewind_agent.history.importers.sessions import SessionImporter
+from tradewind_agent.history.importers.ports import ImportContext, ImportedRow, ImportReport, RefusedRow
+from tradewind_agent.history.importers.servers.xrootd_tpc import CopyReader, is_copy
+from tradewind_agent.history.importers.sessions import read_sessions
 
 _TIMES = frozenset({"start_time", "end_time"})
 _COUNTS = ({"read", "readv", "write"}, {"read_bytes"}, {"read_bytes_at_close"}, {"write_bytes_at_close"})
 _NAMES = frozenset({"server_hostname", "server_host", "server_ip", "serverID", "file_lfn"})
+
+
+def is_monitoring(message: Mapping[str, object]) -> bool:
+    """Return whether a message is a closed file or a copy of XRootD's monitoring."""
+    return is_closed_file(message) or is_copy(message)
 
 
 def is_closed_file(message: Mapping[str, object]) -> bool:
@@ -25,16 +31,18 @@ def is_closed_file(message: Mapping[str, object]) -> bool:
     return keys >= _TIMES and any(keys >= names for names in _COUNTS) and bool(keys & _NAMES)
 
 
-def _read_record(line: Line, context: ImportContext, report: ImportReport) -> LoggedTransfer | None:
-    """Return the transfer of a closed file; ``None`` for one that moved nothing, or is no file, which is counted.
+def _read_record(line: Line, copies: CopyReader, context: ImportContext, report: ImportReport) -> LoggedTransfer | None:
+    """Return the transfer of a message; ``None`` for one that moved nothing, or is of no transfer, which is counted.
 
     Raises
     ------
     InvalidValue : it is damaged, or an end is not in it.
     """
     message = find_message(line.text)
+    if is_copy(message):
+        return copies.read(message, context, report)
     if not is_closed_file(message):
-        report.skip("messages of no closed file")
+        report.skip("messages of no closed file and of no copy")
         return None
     sent, taken = _count_bytes(message)
     if sent and taken:
@@ -79,8 +87,16 @@ def _find_host(message: Mapping[str, object], side: str) -> str:
     return host or next((name for key in others if (name := find_text(message, key))), "")
 
 
-XROOTD = SessionImporter(
-    name="xrootd",
-    read=_read_record,
-    assumptions=("a file lasts from open to close, in which its client may have done other work",),
-)
+class XrootdImporter:
+    """Closed files, and copies between servers."""
+
+    name = "xrootd"
+
+    def read_rows(
+        self, text: LogText, context: ImportContext, report: ImportReport
+    ) -> Iterator[ImportedRow | RefusedRow]:
+        """Yield a record a file; otherwise as ``Importer.read_rows``."""
+        report.assume("a file lasts from open to close, in which its client may have done other work")
+        copies = CopyReader()
+        copies.note_beginning(text.read_sample())
+        return read_sessions(text, lambda line: _read_record(line, copies, context, report), context, report)

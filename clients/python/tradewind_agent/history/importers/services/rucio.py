@@ -1,4 +1,4 @@
-"""Traces of rucio's clients and of pilots: a file that was downloaded, uploaded, got or put is a record."""
+"""Traces of rucio's clients and of pilots, and events of its conveyor: a file that was copied is a record."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -8,6 +8,7 @@ from tradewind_agent.history.importers.json_messages import find_message, find_t
 from tradewind_agent.history.importers.log_text import Line
 from tradewind_agent.history.importers.logged_transfer import LoggedTransfer, is_local_copy, name_end, parse_moment
 from tradewind_agent.history.importers.ports import ImportContext, ImportReport
+from tradewind_agent.history.importers.services.rucio_events import is_event, read_event
 from tradewind_agent.history.importers.sessions import SessionImporter
 
 _EVENTS: Mapping[str, Direction] = MappingProxyType(
@@ -26,19 +27,26 @@ _NOTHING_MOVED = frozenset(
 """States of files that were there, that jobs read where they are, or that no program tried to copy."""
 
 
+def is_message_of_rucio(message: Mapping[str, object]) -> bool:
+    """Return whether a message is a trace or an event of rucio, of a transfer or not."""
+    return is_trace(message) or is_event(message)
+
+
 def is_trace(message: Mapping[str, object]) -> bool:
     """Return whether a message is a trace of rucio, of a transfer or not."""
     return "eventType" in message and bool({"traceId", "clientState", "eventVersion"} & message.keys())
 
 
 def _read_record(line: Line, context: ImportContext, report: ImportReport) -> LoggedTransfer | None:
-    """Return the transfer of a trace; ``None`` for one of no transfer, which is counted.
+    """Return the transfer of a trace or an event; ``None`` for one of no transfer, which is counted.
 
     Raises
     ------
     InvalidValue : it is damaged, or lacks an end.
     """
     trace = find_message(line.text)
+    if is_event(trace):
+        return read_event(trace, context, report)
     direction = _EVENTS.get(find_text(trace, "eventType").lower())
     state = find_text(trace, "clientState").upper()
     protocol = find_text(trace, "protocol").lower()
@@ -75,5 +83,5 @@ def _read_record(line: Line, context: ImportContext, report: ImportReport) -> Lo
 RUCIO = SessionImporter(
     name="rucio",
     read=_read_record,
-    assumptions=("a failed file moved no bytes, as far as a trace says",),
+    assumptions=("a failed file moved no bytes, as far as a trace or an event says",),
 )
