@@ -1,5 +1,6 @@
 """The version of a file that is being fetched, and which answers may carry bytes of it."""
 
+import re
 import zlib
 
 from tradewind.units import format_count
@@ -9,6 +10,7 @@ from tradewind_agent.engine.jobs import DownloadJob, SizeTrust
 from tradewind_agent.engine.local.identity import FileIdentity
 from tradewind_agent.engine.local.stated_checksums import find_stated_checksum, find_tagged_checksum
 from tradewind_agent.engine.remote.listing import ERROR_TYPES, HTML_TYPES, is_page_name, parse_media_type
+from tradewind_agent.engine.remote.page_checks import is_program_name
 
 _OK = 200
 
@@ -26,6 +28,9 @@ _GZIP_CODINGS = frozenset({"gzip", "x-gzip"})
 _GZIP_START = b"\x1f\x8b\x08"
 _TWICE_SUFFIXES = (".gz.gz", ".tgz.gz", ".svgz.gz")
 _LOOKED_AT_BYTES = 4096
+
+_PAGE_START = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html[\s>])", re.IGNORECASE | re.DOTALL)
+_EXTENSION = re.compile(r"[^.]\.[A-Za-z][A-Za-z0-9]{0,9}$|\.7z$")
 
 
 class FileVersion:
@@ -110,6 +115,7 @@ class FileVersion:
 
         ``is_decoded`` : the receiver undoes the coding of the answer.
         """
+        self._note_page(head)
         if self._job.may_be_folder and parse_media_type(head.headers.get("content-type", "")) in HTML_TYPES:
             return "the server answers with a web page, maybe of a folder; copy it by its own address, or a manifest"
         if (page := self._find_page_objection(head, size_bytes)) is not None:
@@ -193,16 +199,37 @@ class FileVersion:
             return f"the server sends {required_bytes} bytes as {size_bytes} of {coding} only; try --compress auto"
         return None
 
+    def _note_page(self, head: ResponseHead) -> None:
+        """Note the start of what the server calls a web page, where no page is due and no size shows another file."""
+        is_page = parse_media_type(head.headers.get("content-type", "")) in HTML_TYPES
+        if is_page and self.start is None and self.required_bytes is None and self._must_be_no_page():
+            self.start = bytearray()
+
+    def _must_be_no_page(self) -> bool:
+        """Return whether the file has an extension that is neither that of a page nor of a program that makes one."""
+        name = self._job.source.name
+        if any(is_page_name(each) for each in (name, self._job.destination)) or is_program_name(name):
+            return False
+        return _EXTENSION.search(name) is not None
+
     def note_start(self, position: int, data: memoryview | bytes) -> None:
-        """Note the first bytes of a file that the server calls compressed, as its name does."""
+        """Note the first bytes of a file that the server calls compressed, as its name does, or a web page."""
+        if self.start and not position:
+            self.start.clear()  # it comes again
         if self.start is not None and position == len(self.start) < _LOOKED_AT_BYTES:
             self.start += data[: _LOOKED_AT_BYTES - len(self.start)]
 
     def find_late_objection(self) -> str | None:
-        """Return why the bytes that have come are not the file: the server has compressed a compressed file again.
+        """Return why the bytes that have come are not the file: a web page, or a compressed file that the server has
+        compressed again.
 
         Other servers, and tools such as curl and wget, take the coding for that of the stored file.
         """
+        if self.start is not None and _PAGE_START.match(self.start) and self._must_be_no_page():
+            return (
+                "the server answers with a web page instead of the file; does it ask for a login? "
+                "If the page is meant, give it a name that ends with .html"
+            )
         if self.start is None or self._job.source.name.lower().endswith(_TWICE_SUFFIXES):
             return None
         try:

@@ -18,7 +18,7 @@ from tradewind_agent.engine.remote.index_page import (
 )
 from tradewind_agent.engine.remote.next_page import find_next_page
 from tradewind_agent.engine.remote.omissions import Omission, OmissionKind, make_name_omission
-from tradewind_agent.engine.remote.page_checks import INDEX_TITLE, is_other_page
+from tradewind_agent.engine.remote.page_checks import INDEX_TITLE, is_other_page, is_program_name
 from tradewind_agent.errors import UnsafeName, UnusableSource
 
 # "21-Nov-2026 03:58   1024" (nginx), "2026-11-21 03:58  1.2M" (Apache), "19.07 MB", whatever tags stand between.
@@ -39,9 +39,6 @@ _NGINX_ROW = re.compile(
 )
 
 _SUMMED_AT_ONCE = 1 << 16
-
-_SCRIPT = re.compile(r"\.(?:php\d?|phtml|cgi|pl|aspx?|jspx?|do|action)$", re.IGNORECASE)
-"""Names of programs: the file that one answers with is named in the query, or nowhere."""
 
 _DOWNLOAD_KEYS = frozenset({"download", "dl"})
 
@@ -193,7 +190,7 @@ def _choose_link(links: Iterable[str]) -> tuple[str | None, str]:
     plain = next((child for child in known if "?" not in child), None)
     if folder is not None or plain is not None:
         return folder if folder is not None else plain, ""
-    if _SCRIPT.search(known[0].partition("?")[0]):
+    if is_program_name(known[0].partition("?")[0]):
         return None, _IS_A_SCRIPT
     return (known[0], "") if len(known) == 1 else (None, _HAS_TWO_QUERIES)
 

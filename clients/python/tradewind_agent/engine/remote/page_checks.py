@@ -17,8 +17,14 @@ _ERROR_TITLE = re.compile(
     r"\b(?:[45]\d\d|not found|error|denied|forbidden|unauthori[sz]ed|unavailable|maintenance|log ?in|sign ?in)\b",
     re.IGNORECASE,
 )
+_PROGRAM = re.compile(r"\.(?:php\d?|phtml|cgi|pl|aspx?|jspx?|do|action)$", re.IGNORECASE)
 _PARENT_LINKS = frozenset({"..", "../", "./..", "./../", ".", "./"})
 _PARENT_LABEL = re.compile(r"\s*(?:\.\./?|\[?\W*(?:to )?(?:parent|up|back)\b.*)\s*", re.IGNORECASE)
+
+
+def is_program_name(name: str) -> bool:
+    """Return whether a file of this name is a program: the file that it answers with is named in the query, or nowhere."""
+    return _PROGRAM.search(name) is not None
 
 
 def is_cut_short(body: bytes) -> bool:
