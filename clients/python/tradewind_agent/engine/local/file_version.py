@@ -2,6 +2,7 @@
 
 import re
 import zlib
+from mimetypes import guess_type
 
 from tradewind.units import format_count
 from tradewind_agent.engine.http.http1 import ResponseHead
@@ -9,7 +10,7 @@ from tradewind_agent.engine.http.retry import parse_http_date
 from tradewind_agent.engine.jobs import DownloadJob, SizeTrust
 from tradewind_agent.engine.local.identity import FileIdentity
 from tradewind_agent.engine.local.stated_checksums import find_stated_checksum, find_tagged_checksum
-from tradewind_agent.engine.remote.listing import ERROR_TYPES, HTML_TYPES, is_page_name, parse_media_type
+from tradewind_agent.engine.remote.listing import ERROR_TYPES, HTML_TYPES, MESSAGE_TYPES, is_page_name, parse_media_type
 from tradewind_agent.engine.remote.page_checks import is_program_name
 
 _OK = 200
@@ -23,6 +24,8 @@ _MOST_CHANGES = 1
 _COMPRESSED_SUFFIXES = (".gz", ".tgz", ".svgz", ".z", ".bz2", ".tbz2", ".xz", ".txz", ".zst", ".tzst", ".br", ".lz4")
 """Names of files that are stored compressed, which some servers say of them by Content-Encoding."""
 
+
+_LONGEST_MESSAGE_BYTES = 64 * 1024
 
 _GZIP_CODINGS = frozenset({"gzip", "x-gzip"})
 _GZIP_START = b"\x1f\x8b\x08"
@@ -158,12 +161,26 @@ class FileVersion:
         due_bytes = self.required_bytes or self._job.least_bytes
         if not due_bytes or size_bytes is None or size_bytes >= due_bytes:
             return None
+        if size_bytes and (kind := self._find_message_type(head, size_bytes)):
+            size = format_count(size_bytes, "byte")
+            return f"the server answers with {size} of {kind} instead of the {due_bytes} of the file; is it a message?"
         if "etag" in head.headers or "last-modified" in head.headers:
             return None
         if size_bytes and self._job.etag is None and self._job.modified_at is None and self.validator is None:
             return None
         size = format_count(size_bytes, "byte")
         return f"the server answers with {size}, which it gives no time or tag, instead of the {due_bytes} of the file"
+
+    def _find_message_type(self, head: ResponseHead, size_bytes: int) -> str:
+        """Return the type of an answer that looks like the message of a program: short, of a type that the name has not,
+        and without the time that files have; else an empty text.
+        """
+        kind = parse_media_type(head.headers.get("content-type", ""))
+        if size_bytes > _LONGEST_MESSAGE_BYTES or kind not in MESSAGE_TYPES or "last-modified" in head.headers:
+            return ""
+        due_kind, coding = guess_type(self._job.source.name)
+        is_text = coding is None and (due_kind is None or due_kind.startswith("text/") or due_kind in MESSAGE_TYPES)
+        return "" if is_text else kind
 
     def note_changed_page(self, head: ResponseHead, size_bytes: int | None, since_listed_s: float) -> bool:
         """Return whether an answer with a page may be the file itself, a page that has changed since it was listed.
