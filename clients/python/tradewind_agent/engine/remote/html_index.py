@@ -158,10 +158,9 @@ def _parse_anchors(url: Url, text: str) -> IndexPage:
     folders = tuple(
         f"{url.origin}{url.folder}{child}" for links in children.values() for child in links if child[-1:] == "/"
     )
-    if (page.has_password or not left_out) and is_other_page(url, page, entries):
-        raise UnusableSource(f"{url} answers with a web page that is no index; does it ask for a login?")
     return IndexPage(
         has_links=bool(page.anchors),
+        is_other=(page.has_password or not left_out) and is_other_page(url, page, entries),
         next_page=find_next_page(url, page),
         entries=tuple(entries),
         left_out=(

@@ -78,7 +78,7 @@ class IndexClient:
             if found is None:
                 raise
             return found
-        if not (page.entries or page.left_out or page.has_links):
+        if page.is_other or not (page.entries or page.left_out or page.has_links):
             return await self.read_properties(place) or (place, page)
         return place, await self._read_on(page)
 
