@@ -2,6 +2,7 @@
 
 import hmac
 from base64 import b64decode
+from collections.abc import Awaitable, Callable, Sequence
 from http import HTTPStatus
 
 from tradewind_agent.serve.downloads.download import answer_download
@@ -21,6 +22,8 @@ from tradewind_agent.session.transfer_naming import (
     parse_energy_path,
     parse_energy_so_far_path,
 )
+
+_Answer = Callable[[ReceivedRequest, Sequence[str]], Awaitable[Response]]
 
 _READ_METHODS = "GET, HEAD, PROPFIND, OPTIONS"
 
@@ -57,16 +60,10 @@ class Application:
             return await self._answer_query(request.target)
         segments = parse_segments(request.target)
         self._folder.require_served(segments, is_read=is_read)
-        if self._receiver is not None and request.method == "PUT":
-            return await self._receiver.answer_put(request, segments)
-        if self._receiver is not None and request.method == "DELETE":
-            return await self._receiver.answer_delete(request, segments)
-        if self._receiver is not None and request.method == "MKCOL":
-            return await self._receiver.answer_mkcol(request, segments)
+        if self._receiver is not None and (answer := _choose_of_receiver(self._receiver, request)) is not None:
+            return await answer(request, segments)
         if request.method == "PROPFIND":
             return await answer_properties(self._folder, request, segments)
-        if self._receiver is not None and request.method == "HEAD" and "tradewind-upload" in request.headers:
-            return await self._receiver.answer_status(request, segments)
         if is_read:
             return await answer_download(self._folder, request, segments, self._packing, self._sums)
         raise RequestRefused(
@@ -93,6 +90,18 @@ class Application:
         if not self.is_authorised(request):
             challenge = 'Bearer realm="tradewind", Basic realm="tradewind"'
             raise RequestRefused(HTTPStatus.UNAUTHORIZED, "the token is needed", ("WWW-Authenticate", challenge))
+
+
+def _choose_of_receiver(receiver: Receiver, request: ReceivedRequest) -> _Answer | None:
+    """Return what of the receiver answers a request; ``None`` for one that is not about uploads."""
+    if request.method == "HEAD":
+        return receiver.answer_status if "tradewind-upload" in request.headers else None
+    methods: dict[str, _Answer] = {
+        "PUT": receiver.answer_put,
+        "DELETE": receiver.answer_delete,
+        "MKCOL": receiver.answer_mkcol,
+    }
+    return methods.get(request.method)
 
 
 def _extract_token(authorization: str) -> bytes:

@@ -32,7 +32,9 @@ _GZIP_START = b"\x1f\x8b\x08"
 _TWICE_SUFFIXES = (".gz.gz", ".tgz.gz", ".svgz.gz")
 _LOOKED_AT_BYTES = 4096
 
-_PAGE_START = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html[\s>])", re.IGNORECASE | re.DOTALL)
+_PAGE_START = re.compile(
+    rb"(?:\xef\xbb\xbf)?\s*(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html[\s>])", re.IGNORECASE | re.DOTALL
+)
 _EXTENSION = re.compile(r"[^.]\.[A-Za-z][A-Za-z0-9]{0,9}$|\.7z$")
 
 

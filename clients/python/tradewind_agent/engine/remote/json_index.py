@@ -14,7 +14,10 @@ from tradewind_agent.errors import UnsafeName, UnusableSource
 _IS_FOLDER = {"file": False, "directory": True}
 """Of serve-files and nginx."""
 
-_GOES_ON = ("next", "next_page", "nextPage", "next_token", "nextPageToken", "has_more", "hasMore", "truncated", "isTruncated")
+_GOES_ON = (
+    *("next", "next_page", "nextPage", "next_token", "nextPageToken"),
+    *("has_more", "hasMore", "truncated", "isTruncated"),
+)
 """Keys of documents that are not all of the index."""
 
 _UNSERVED = {

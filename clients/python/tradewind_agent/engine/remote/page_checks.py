@@ -10,7 +10,7 @@ from tradewind_agent.engine.remote.index_page import ListingEntry
 _PAIRED_TAGS = ("html", "pre", "table", "ul", "ol")
 """Elements that an index is made of. A page that opens one and does not end it has lost its end."""
 
-_TAG = {name: (re.compile(rb"<%s[\s>]" % name.encode(), re.I), b"</" + name.encode()) for name in _PAIRED_TAGS}
+_TAG = {name: (re.compile(rb"<%s[\s>]" % name.encode(), re.IGNORECASE), b"</" + name.encode()) for name in _PAIRED_TAGS}
 
 INDEX_TITLE = re.compile(r"\s*(?:index|contents|listing|directory|files|folder)\b", re.IGNORECASE)
 _ERROR_TITLE = re.compile(
@@ -23,7 +23,7 @@ _PARENT_LABEL = re.compile(r"\s*(?:\.\./?|\[?\W*(?:to )?(?:parent|up|back)\b.*)\
 
 
 def is_program_name(name: str) -> bool:
-    """Return whether a file of this name is a program: the file that it answers with is named in the query, or nowhere."""
+    """Return whether this is the name of a program: the file that one answers with is named in the query, or nowhere."""
     return _PROGRAM.search(name) is not None
 
 
