@@ -27,11 +27,9 @@ def advise_on_access(status: int, headers: Mapping[str, str], url: Url, options:
         return _advise_on_store(is_signed=options.hooks.has_signer(url.origin))
     if any(signature in url.target for signature in _SIGNATURES):
         return "; the signature in the address may have expired: get a new address"
-    if status == HTTPStatus.UNAUTHORIZED and (scheme := _find_unsupported_scheme(headers)):
-        return f"; it accepts only logins of the kind {scheme}, which this command does not have"
-    if options.credentials.build_headers(url):
-        is_unknown = status == HTTPStatus.UNAUTHORIZED
-        return f"; it {'does not accept' if is_unknown else 'does not permit that to'} the credentials that were sent"
+    scheme = _find_unsupported_scheme(headers) if status == HTTPStatus.UNAUTHORIZED else ""
+    if scheme or options.credentials.build_headers(url):
+        return _advise_on_refused_credentials(scheme, is_unknown=status == HTTPStatus.UNAUTHORIZED)
     if _STORE_HEADER in headers:
         return (
             "; it is an object store: write s3://BUCKET/KEY (with --endpoint-url if it is not AWS) to send credentials"
@@ -39,6 +37,12 @@ def advise_on_access(status: int, headers: Mapping[str, str], url: Url, options:
     condition = "" if status == HTTPStatus.UNAUTHORIZED else "if it wants credentials, "
     ways = f"--bearer-token FILE, --header 'NAME: VALUE', or a login for {url.origin.host} in ~/.netrc"
     return f"; {condition}give {ways}"
+
+
+def _advise_on_refused_credentials(scheme: str, *, is_unknown: bool) -> str:
+    if scheme:
+        return f"; it accepts only logins of the kind {scheme}, which this command does not have"
+    return f"; it {'does not accept' if is_unknown else 'does not permit that to'} the credentials that were sent"
 
 
 def _find_unsupported_scheme(headers: Mapping[str, str]) -> str:

@@ -174,8 +174,9 @@ class FileVersion:
         return f"the server answers with {size}, which it gives no time or tag, instead of the {due_bytes} of the file"
 
     def _find_message_type(self, head: ResponseHead, size_bytes: int) -> str:
-        """Return the type of an answer that looks like the message of a program: short, of a type that the name has not,
-        and without the time that files have; else an empty text.
+        """Return the type of an answer that looks like the message of a program; else an empty text.
+
+        A message is short, of a type that the name has not, and without the time that files have.
         """
         kind = parse_media_type(head.headers.get("content-type", ""))
         if size_bytes > _LONGEST_MESSAGE_BYTES or kind not in MESSAGE_TYPES or "last-modified" in head.headers:

@@ -13,8 +13,8 @@ _TWO_CLOCKS = timedelta(seconds=60)
 
 
 _NO_CLOCK_S = 2 * 86_400.0
-"""Times of the first days of 1970 in any zone say that there is none: stores of packages, images and archives that are to
-be reproducible give all versions the same one."""
+"""Times of the first days of 1970 in any zone say that there is none: stores of packages, images and archives that are
+to be reproducible give all versions the same one."""
 
 
 def states_time(modified_at_s: float) -> bool:

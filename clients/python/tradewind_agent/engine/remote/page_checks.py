@@ -23,7 +23,7 @@ _PARENT_LABEL = re.compile(r"\s*(?:\.\./?|\[?\W*(?:to )?(?:parent|up|back)\b.*)\
 
 
 def is_program_name(name: str) -> bool:
-    """Return whether this is the name of a program: the file that one answers with is named in the query, or nowhere."""
+    """Return whether this names a program: the file that one answers with is named in the query, or nowhere."""
     return _PROGRAM.search(name) is not None
 
 
