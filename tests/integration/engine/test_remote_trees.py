@@ -301,7 +301,7 @@ def test_all_pages_of_an_index_are_read(tmp_path: Path):
     assert copied(found, tmp_path) == ["a.bin", "b.bin", "c.bin"]
 
 
-def test_server_that_ignores_the_number_of_a_page_is_asked_once_more(tmp_path: Path):
+def test_server_that_ignores_the_number_of_a_page_gets_one_more_request(tmp_path: Path):
     found, asked = look_up({"/": paged({"": SIZED + '<a rel="next" href="?page=2">Next</a>'})}, tmp_path)
     assert copied(found, tmp_path) == ["a.bin"]
     assert len(asked) == 2

@@ -125,7 +125,7 @@ def test_place_outside_costs_its_entry(href: str):
     assert len(page.left_out) == 1
 
 
-def test_server_that_answers_deeper_than_asked_lists_its_folders_once():
+def test_server_that_answers_deeper_than_requested_lists_its_folders_once():
     body = multistatus(
         response("/remote/set/", is_folder=True),
         response("/remote/set/sub/", is_folder=True),

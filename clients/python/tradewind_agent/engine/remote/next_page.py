@@ -18,7 +18,7 @@ _IS_NEXT = re.compile(r"""\brel\s*=\s*(?:"[^"]*\bnext\b[^"]*"|next\b)""", re.IGN
 def find_next_page(url: Url, page: AnchorReader) -> Url | None:
     """Return the address of the page behind this one of the same folder; ``None`` where it is the last or only one.
 
-    Pages link it with ``rel="next"``, as "Next", or by the number that follows theirs.
+    Pages link it with ``rel="next"``, as "Next", or by the number that follows their own number.
     """
     if page.next_href and (place := _resolve(url, page.next_href)) is not None:
         return place
