@@ -1,4 +1,4 @@
-"""MKCOL: a folder of its own (RFC 4918 §9.3). Uploads make their folders by themselves; WebDAV clients send this first."""
+"""MKCOL: a folder of its own (RFC 4918 §9.3). Uploads make their folders by themselves; WebDAV clients do not."""
 
 import asyncio
 import os
