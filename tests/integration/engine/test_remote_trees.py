@@ -12,6 +12,7 @@ from tests.integration.engine.transfers import options, plan
 from tradewind_agent.engine import TransferEngine, Url, list_downloads
 from tradewind_agent.engine.remote.omissions import OmissionKind
 from tradewind_agent.engine.remote.source import DownloadList
+from tradewind_agent.errors import UnusableSource
 
 Found = tuple[DownloadList, list[str]]
 """What was listed, and the paths that the server was asked for."""
@@ -269,3 +270,47 @@ def test_index_pages_of_a_server_that_serves_one_connection_at_once_are_read(tmp
     found = asyncio.run(run())
     assert len(found.jobs) == 40
     assert not found.omissions
+
+
+def test_index_whose_length_nobody_states_and_that_has_no_end_is_not_taken(tmp_path: Path):
+    async def cut(asked, writer):
+        writer.write(head("200 OK", asked, Content_Type="text/html", Connection="close"))
+        writer.write(f"<html><body><pre>{SIZED}".encode())
+        return False
+
+    with pytest.raises(UnusableSource, match="its index has no end"):
+        look_up({"/": cut}, tmp_path)
+
+
+def paged(pages: dict[str, str]) -> Answer:
+    """Answer by the query of the request."""
+
+    async def answer(asked, writer):
+        await page(pages.get(asked.query, pages[""]))(asked, writer)
+
+    return answer
+
+
+def test_all_pages_of_an_index_are_read(tmp_path: Path):
+    pages = {
+        "": SIZED + '<a href="?page=2">2</a>',
+        "page=2": SIZED.replace("a.bin", "b.bin") + '<a href="?page=1">1</a><a href="?page=3">3</a>',
+        "page=3": SIZED.replace("a.bin", "c.bin") + '<a href="?page=2">2</a>',
+    }
+    found, _ = look_up({"/": paged(pages)}, tmp_path)
+    assert copied(found, tmp_path) == ["a.bin", "b.bin", "c.bin"]
+
+
+def test_server_that_ignores_the_number_of_a_page_gets_one_more_request(tmp_path: Path):
+    found, asked = look_up({"/": paged({"": SIZED + '<a rel="next" href="?page=2">Next</a>'})}, tmp_path)
+    assert copied(found, tmp_path) == ["a.bin"]
+    assert len(asked) == 2
+
+
+def test_form_to_log_in_is_no_empty_folder(tmp_path: Path):
+    form = page('<form action="/login"><input type="password"></form>')
+    found, _ = look_up({"/": page(SIZED + '<a href="sub/">sub/</a> 2026-11-21 03:58 - '), "/sub/": form}, tmp_path)
+    assert copied(found, tmp_path) == ["a.bin"]
+    (omission,) = found.omissions
+    assert omission.kind is OmissionKind.UNREADABLE
+    assert "no index" in omission.reason

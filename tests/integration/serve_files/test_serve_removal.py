@@ -53,7 +53,7 @@ def test_nothing_is_removed_behind_a_link_that_leads_out(root: Path, tmp_path: P
 def test_a_part_and_a_read_only_folder_refuse_removal(root: Path):
     assert request(root, "DELETE", "/.tradewind-part-1").status == 403
     refused = request(root, "DELETE", "/sub/file", writable=False)
-    assert (refused.status, refused.headers["allow"]) == (405, "GET, HEAD, OPTIONS")
+    assert (refused.status, refused.headers["allow"]) == (405, "GET, HEAD, PROPFIND, OPTIONS")
 
 
 def test_a_condition_that_fails_keeps_the_file(root: Path):

@@ -71,7 +71,7 @@ def test_good_requests_before_a_bad_one_are_answered_first(port: int):
 def test_other_methods_are_405_and_say_what_is_allowed(port: int, method: str):
     answer = ask(port, method, "/small", b"body")
     assert answer.status == 405
-    assert answer.headers["allow"] == "GET, HEAD, OPTIONS"
+    assert answer.headers["allow"] == "GET, HEAD, PROPFIND, OPTIONS"
 
 
 def test_a_refused_body_does_not_become_the_next_request(port: int):

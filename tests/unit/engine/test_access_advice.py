@@ -57,3 +57,22 @@ def test_bucket_is_answered_with_credentials_of_stores(is_signed, way):
 @pytest.mark.parametrize("status", [404, 407, 500])
 def test_other_answers_are_not_about_access(status):
     assert advise(status) == ""
+
+
+@pytest.mark.parametrize(
+    ("challenge", "schemes"),
+    [
+        ('Digest realm="x", nonce="y", qop="auth"', "Digest"),
+        ("Negotiate, NTLM", "Negotiate or NTLM"),
+    ],
+)
+def test_login_of_a_kind_that_cannot_be_given_is_named(challenge: str, schemes: str):
+    advice = advise(401, WITH_LOGIN, www_authenticate=challenge)
+    assert advice == f"; it accepts only logins of the kind {schemes}, which this command does not have"
+
+
+@pytest.mark.parametrize(
+    "challenge", ['Digest realm="a", nonce="b", Basic realm="x"', 'Basic realm="Digest, NTLM"', ""]
+)
+def test_server_that_also_accepts_a_password_has_refused_the_one_sent(challenge: str):
+    assert advise(401, WITH_LOGIN, www_authenticate=challenge) == "; it does not accept the credentials that were sent"

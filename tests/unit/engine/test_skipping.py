@@ -89,3 +89,10 @@ def test_the_clock_of_a_server_is_measured_by_its_date():
     now = datetime(2026, 5, 1, 12, tzinfo=UTC)
     assert measure_clock_offset_s(datetime(2026, 5, 1, 12, 10, tzinfo=UTC), now) == 600.0
     assert measure_clock_offset_s(None, now) == 0.0
+
+
+@pytest.mark.parametrize("changed_s", [0.0, 1.0, 86_400.0])
+def test_time_of_the_first_days_of_1970_proves_nothing(changed_s: float):
+    source = stat(changed_s=changed_s)
+    there = StoredFile(size_bytes=10, modified_at=datetime.fromtimestamp(changed_s, UTC), keeps_times=True)
+    assert judge_stored(there, source, SkipRule.SAME, checksum=False) is SEND

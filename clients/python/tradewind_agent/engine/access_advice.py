@@ -1,5 +1,6 @@
 """What to do about a server that wants other credentials: the options that fit the address and what was sent."""
 
+import re
 from collections.abc import Mapping
 from http import HTTPStatus
 
@@ -8,6 +9,11 @@ from tradewind_agent.engine.options import EngineOptions
 
 _STORE_HEADER = "x-amz-request-id"
 """Header by which object stores name each answer, whatever the address was."""
+
+_SCHEME = re.compile(r"(?:^|,)\s*([A-Za-z][A-Za-z0-9-]*)(?=\s+[^\s=,]|\s*(?:,|$))")
+"""A scheme in WWW-Authenticate: a word that no equals sign follows (RFC 9110 §11.6.1)."""
+
+_UNSUPPORTED = frozenset({"digest", "negotiate", "ntlm", "kerberos"})
 
 _SIGNATURES = ("X-Amz-Signature=", "Signature=", "sig=")
 """How the signature begins in addresses that anybody may use for a while, of S3, older S3 and GCS, and Azure."""
@@ -21,9 +27,9 @@ def advise_on_access(status: int, headers: Mapping[str, str], url: Url, options:
         return _advise_on_store(is_signed=options.hooks.has_signer(url.origin))
     if any(signature in url.target for signature in _SIGNATURES):
         return "; the signature in the address may have expired: get a new address"
-    if options.credentials.build_headers(url):
-        is_unknown = status == HTTPStatus.UNAUTHORIZED
-        return f"; it {'does not accept' if is_unknown else 'does not permit that to'} the credentials that were sent"
+    scheme = _find_unsupported_scheme(headers) if status == HTTPStatus.UNAUTHORIZED else ""
+    if scheme or options.credentials.build_headers(url):
+        return _advise_on_refused_credentials(scheme, is_unknown=status == HTTPStatus.UNAUTHORIZED)
     if _STORE_HEADER in headers:
         return (
             "; it is an object store: write s3://BUCKET/KEY (with --endpoint-url if it is not AWS) to send credentials"
@@ -31,6 +37,20 @@ def advise_on_access(status: int, headers: Mapping[str, str], url: Url, options:
     condition = "" if status == HTTPStatus.UNAUTHORIZED else "if it wants credentials, "
     ways = f"--bearer-token FILE, --header 'NAME: VALUE', or a login for {url.origin.host} in ~/.netrc"
     return f"; {condition}give {ways}"
+
+
+def _advise_on_refused_credentials(scheme: str, *, is_unknown: bool) -> str:
+    if scheme:
+        return f"; it accepts only logins of the kind {scheme}, which this command does not have"
+    return f"; it {'does not accept' if is_unknown else 'does not permit that to'} the credentials that were sent"
+
+
+def _find_unsupported_scheme(headers: Mapping[str, str]) -> str:
+    """Return the schemes that the server accepts, if it accepts neither a password nor a token as they are."""
+    schemes = [match[1] for match in _SCHEME.finditer(headers.get("www-authenticate", ""))]
+    if not schemes or any(scheme.lower() not in _UNSUPPORTED for scheme in schemes):
+        return ""
+    return " or ".join(dict.fromkeys(schemes))
 
 
 def _advise_on_store(*, is_signed: bool) -> str:

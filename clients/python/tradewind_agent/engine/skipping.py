@@ -6,6 +6,7 @@ from datetime import datetime
 from enum import Enum
 
 from tradewind_agent.engine.local.checksums import Checksum
+from tradewind_agent.engine.local.identity import states_time
 
 CLOCKS_DIFFER_S = 900.0
 """Clocks of two hosts may differ by as much: object stores take requests of hosts whose clocks do."""
@@ -60,6 +61,7 @@ class StoredFile:
         return (
             self.keeps_times
             and self.modified_at is not None
+            and states_time(source.st_mtime)
             and int(self.modified_at.timestamp()) == int(source.st_mtime)
         )
 

@@ -2,10 +2,12 @@
 
 import hmac
 from base64 import b64decode
+from collections.abc import Awaitable, Callable, Sequence
 from http import HTTPStatus
 
 from tradewind_agent.serve.downloads.download import answer_download
 from tradewind_agent.serve.downloads.packing_slots import PackingSlots
+from tradewind_agent.serve.downloads.properties import answer_properties
 from tradewind_agent.serve.downloads.sums import FileSums
 from tradewind_agent.serve.folder import ServedFolder, parse_segments
 from tradewind_agent.serve.host_names import make_host_check
@@ -21,7 +23,9 @@ from tradewind_agent.session.transfer_naming import (
     parse_energy_so_far_path,
 )
 
-_READ_METHODS = "GET, HEAD, OPTIONS"
+_Answer = Callable[[ReceivedRequest, Sequence[str]], Awaitable[Response]]
+
+_READ_METHODS = "GET, HEAD, PROPFIND, OPTIONS"
 
 
 class Application:
@@ -38,7 +42,7 @@ class Application:
         self._sums = FileSums()
         self._token = options.bearer_token
         self._check_host = make_host_check(options)
-        self._allowed = _READ_METHODS + ("" if receiver is None else ", PUT, DELETE")
+        self._allowed = _READ_METHODS + ("" if receiver is None else ", PUT, DELETE, MKCOL")
 
     async def answer(self, request: ReceivedRequest) -> Response:
         """Return the response to ``request``.
@@ -51,17 +55,15 @@ class Application:
         self._authorise(request)
         if request.method == "OPTIONS":
             return Response(HTTPStatus.NO_CONTENT, [("Allow", self._allowed), *make_packing_fields()])
-        is_read = request.method in ("GET", "HEAD")
-        if is_read and request.target.startswith(TRANSFERS_PATH):
+        is_read = request.method in ("GET", "HEAD", "PROPFIND")
+        if request.method in ("GET", "HEAD") and request.target.startswith(TRANSFERS_PATH):
             return await self._answer_query(request.target)
         segments = parse_segments(request.target)
         self._folder.require_served(segments, is_read=is_read)
-        if self._receiver is not None and request.method == "PUT":
-            return await self._receiver.answer_put(request, segments)
-        if self._receiver is not None and request.method == "DELETE":
-            return await self._receiver.answer_delete(request, segments)
-        if self._receiver is not None and request.method == "HEAD" and "tradewind-upload" in request.headers:
-            return await self._receiver.answer_status(request, segments)
+        if self._receiver is not None and (answer := _choose_of_receiver(self._receiver, request)) is not None:
+            return await answer(request, segments)
+        if request.method == "PROPFIND":
+            return await answer_properties(self._folder, request, segments)
         if is_read:
             return await answer_download(self._folder, request, segments, self._packing, self._sums)
         raise RequestRefused(
@@ -88,6 +90,18 @@ class Application:
         if not self.is_authorised(request):
             challenge = 'Bearer realm="tradewind", Basic realm="tradewind"'
             raise RequestRefused(HTTPStatus.UNAUTHORIZED, "the token is needed", ("WWW-Authenticate", challenge))
+
+
+def _choose_of_receiver(receiver: Receiver, request: ReceivedRequest) -> _Answer | None:
+    """Return what of the receiver answers a request; ``None`` for one that is not about uploads."""
+    if request.method == "HEAD":
+        return receiver.answer_status if "tradewind-upload" in request.headers else None
+    methods: dict[str, _Answer] = {
+        "PUT": receiver.answer_put,
+        "DELETE": receiver.answer_delete,
+        "MKCOL": receiver.answer_mkcol,
+    }
+    return methods.get(request.method)
 
 
 def _extract_token(authorization: str) -> bytes:

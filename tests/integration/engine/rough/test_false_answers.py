@@ -7,6 +7,7 @@ import ssl
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -230,3 +231,75 @@ def test_body_that_tls_did_not_end_is_the_file_only_where_its_size_is_known(tmp_
     assert result.succeeded is is_known
     assert [path.name for path in folder.iterdir()] == ["file"] * is_known
     assert is_known or "the connection was cut" in result.failures[0].reason
+
+
+DOCTYPE_PAGE = b"\n<!DOCTYPE html><html><title>Not here</title></html>"
+
+
+def html_page(asked: Any, body: bytes) -> bytes:
+    return head("200 OK", asked, Content_Type="text/html", Content_Length=len(body)) + body
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "is_stored"),
+    [
+        ("set.tar.gz", DOCTYPE_PAGE, False),
+        ("set.nc", DOCTYPE_PAGE, False),
+        ("set.nc", b"CDF\x01 data of a server that knows no types", True),
+        ("set.html", DOCTYPE_PAGE, True),
+        ("get.php", DOCTYPE_PAGE, True),
+        ("v1.2", DOCTYPE_PAGE, True),
+        ("wiki", DOCTYPE_PAGE, True),
+    ],
+)
+def test_page_is_not_stored_under_the_name_of_data(tmp_path: Path, name: str, body: bytes, is_stored: bool):
+    async def answer(asked, writer):
+        writer.write(html_page(asked, body))
+
+    async def story() -> TransferResult:
+        async with RoughServer({f"/{name}": answer}) as server:
+            return await TransferEngine(plan(1, 1), options()).run(jobs_for(server.url, [name], tmp_path, {name: None}))
+
+    result = asyncio.run(story())
+    assert [each.name for each in tmp_path.iterdir()] == [name] * is_stored
+    assert all("a web page instead of the file" in failure.reason for failure in result.failures)
+
+
+def test_page_is_stored_under_the_name_of_a_page(tmp_path: Path):
+    async def answer(asked, writer):
+        writer.write(html_page(asked, DOCTYPE_PAGE))
+
+    async def story() -> TransferResult:
+        async with RoughServer({"/set.nc": answer}) as server:
+            (job,) = jobs_for(server.url, ["set.nc"], tmp_path, {"set.nc": None})
+            return await TransferEngine(plan(1, 1), options()).run([replace(job, destination=f"{tmp_path}/set.html")])
+
+    assert not asyncio.run(story()).failures
+    assert (tmp_path / "set.html").read_bytes() == DOCTYPE_PAGE
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "is_message"),
+    [
+        ("file.bin", "text/plain", True),
+        ("file.tar.gz", "application/json", True),
+        ("file.csv", "text/plain", False),
+        ("file", "text/plain", False),
+        ("file.bin", "application/octet-stream", False),
+    ],
+)
+def test_short_answer_of_another_type_is_not_the_listed_file(tmp_path: Path, name: str, kind: str, is_message: bool):
+    message = b'{"error": "quota exceeded"}'
+
+    async def answer(asked, writer):
+        writer.write(head("200 OK", asked, ETag='W/"1"', Content_Type=kind, Content_Length=len(message)) + message)
+
+    async def story() -> TransferResult:
+        async with RoughServer({f"/{name}": answer}) as server:
+            jobs = jobs_for(server.url, [name], tmp_path, {name: len(CONTENT)})
+            return await TransferEngine(plan(1, 1), options()).run(jobs)
+
+    failures = asyncio.run(story()).failures
+    assert [each.name for each in tmp_path.iterdir()] == ([] if is_message else [name])
+    assert len(failures) == is_message
+    assert all(f"of {kind} instead of the {len(CONTENT)} of the file" in failure.reason for failure in failures)

@@ -123,3 +123,20 @@ def test_place_outside_costs_its_entry(href: str):
     page = parse_multistatus(DAV, multistatus(response("/remote/set/good"), response(href)))
     assert [entry.name for entry in page.entries] == ["good"]
     assert len(page.left_out) == 1
+
+
+def test_server_that_answers_deeper_than_requested_lists_its_folders_once():
+    body = multistatus(
+        response("/remote/set/", is_folder=True),
+        response("/remote/set/sub/", is_folder=True),
+        response("/remote/set/sub/deep", properties="<d:getcontentlength>1</d:getcontentlength>"),
+    )
+    page = parse_multistatus(DAV, body)
+    assert [(entry.name, entry.is_folder) for entry in page.entries] == [("sub", True)]
+    assert page.left_out == ()
+
+
+def test_file_in_a_folder_that_is_not_listed_is_left_out():
+    page = parse_multistatus(DAV, multistatus(response("/remote/set/sub/deep")))
+    assert page.entries == ()
+    assert len(page.left_out) == 1

@@ -1,6 +1,8 @@
 """The version of a file that is being fetched, and which answers may carry bytes of it."""
 
+import re
 import zlib
+from mimetypes import guess_type
 
 from tradewind.units import format_count
 from tradewind_agent.engine.http.http1 import ResponseHead
@@ -8,7 +10,8 @@ from tradewind_agent.engine.http.retry import parse_http_date
 from tradewind_agent.engine.jobs import DownloadJob, SizeTrust
 from tradewind_agent.engine.local.identity import FileIdentity
 from tradewind_agent.engine.local.stated_checksums import find_stated_checksum, find_tagged_checksum
-from tradewind_agent.engine.remote.listing import ERROR_TYPES, HTML_TYPES, is_page_name, parse_media_type
+from tradewind_agent.engine.remote.listing import ERROR_TYPES, HTML_TYPES, MESSAGE_TYPES, is_page_name, parse_media_type
+from tradewind_agent.engine.remote.page_checks import is_program_name
 
 _OK = 200
 
@@ -22,10 +25,17 @@ _COMPRESSED_SUFFIXES = (".gz", ".tgz", ".svgz", ".z", ".bz2", ".tbz2", ".xz", ".
 """Names of files that are stored compressed, which some servers say of them by Content-Encoding."""
 
 
+_LONGEST_MESSAGE_BYTES = 64 * 1024
+
 _GZIP_CODINGS = frozenset({"gzip", "x-gzip"})
 _GZIP_START = b"\x1f\x8b\x08"
 _TWICE_SUFFIXES = (".gz.gz", ".tgz.gz", ".svgz.gz")
 _LOOKED_AT_BYTES = 4096
+
+_PAGE_START = re.compile(
+    rb"(?:\xef\xbb\xbf)?\s*(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html[\s>])", re.IGNORECASE | re.DOTALL
+)
+_EXTENSION = re.compile(r"[^.]\.[A-Za-z][A-Za-z0-9]{0,9}$|\.7z$")
 
 
 class FileVersion:
@@ -110,6 +120,7 @@ class FileVersion:
 
         ``is_decoded`` : the receiver undoes the coding of the answer.
         """
+        self._note_page(head)
         if self._job.may_be_folder and parse_media_type(head.headers.get("content-type", "")) in HTML_TYPES:
             return "the server answers with a web page, maybe of a folder; copy it by its own address, or a manifest"
         if (page := self._find_page_objection(head, size_bytes)) is not None:
@@ -152,12 +163,27 @@ class FileVersion:
         due_bytes = self.required_bytes or self._job.least_bytes
         if not due_bytes or size_bytes is None or size_bytes >= due_bytes:
             return None
+        if size_bytes and (kind := self._find_message_type(head, size_bytes)):
+            size = format_count(size_bytes, "byte")
+            return f"the server answers with {size} of {kind} instead of the {due_bytes} of the file; is it a message?"
         if "etag" in head.headers or "last-modified" in head.headers:
             return None
         if size_bytes and self._job.etag is None and self._job.modified_at is None and self.validator is None:
             return None
         size = format_count(size_bytes, "byte")
         return f"the server answers with {size}, which it gives no time or tag, instead of the {due_bytes} of the file"
+
+    def _find_message_type(self, head: ResponseHead, size_bytes: int) -> str:
+        """Return the type of an answer that looks like the message of a program; else an empty text.
+
+        A message is short, of a type that the name has not, and without the time that files have.
+        """
+        kind = parse_media_type(head.headers.get("content-type", ""))
+        if size_bytes > _LONGEST_MESSAGE_BYTES or kind not in MESSAGE_TYPES or "last-modified" in head.headers:
+            return ""
+        due_kind, coding = guess_type(self._job.source.name)
+        is_text = coding is None and (due_kind is None or due_kind.startswith("text/") or due_kind in MESSAGE_TYPES)
+        return "" if is_text else kind
 
     def note_changed_page(self, head: ResponseHead, size_bytes: int | None, since_listed_s: float) -> bool:
         """Return whether an answer with a page may be the file itself, a page that has changed since it was listed.
@@ -193,16 +219,37 @@ class FileVersion:
             return f"the server sends {required_bytes} bytes as {size_bytes} of {coding} only; try --compress auto"
         return None
 
+    def _note_page(self, head: ResponseHead) -> None:
+        """Note the start of what the server calls a web page, where no page is due and no size shows another file."""
+        is_page = parse_media_type(head.headers.get("content-type", "")) in HTML_TYPES
+        if is_page and self.start is None and self.required_bytes is None and self._must_be_no_page():
+            self.start = bytearray()
+
+    def _must_be_no_page(self) -> bool:
+        """Return whether the file has an extension that is neither that of a page nor of a program that makes one."""
+        name = self._job.source.name
+        if any(is_page_name(each) for each in (name, self._job.destination)) or is_program_name(name):
+            return False
+        return _EXTENSION.search(name) is not None
+
     def note_start(self, position: int, data: memoryview | bytes) -> None:
-        """Note the first bytes of a file that the server calls compressed, as its name does."""
+        """Note the first bytes of a file that the server calls compressed, as its name does, or a web page."""
+        if self.start and not position:
+            self.start.clear()  # it comes again
         if self.start is not None and position == len(self.start) < _LOOKED_AT_BYTES:
             self.start += data[: _LOOKED_AT_BYTES - len(self.start)]
 
     def find_late_objection(self) -> str | None:
-        """Return why the bytes that have come are not the file: the server has compressed a compressed file again.
+        """Return why the bytes that have come are not the file: a web page, or a compressed file that the server has
+        compressed again.
 
         Other servers, and tools such as curl and wget, take the coding for that of the stored file.
         """
+        if self.start is not None and _PAGE_START.match(self.start) and self._must_be_no_page():
+            return (
+                "the server answers with a web page instead of the file; does it ask for a login? "
+                "If the page is meant, give it a name that ends with .html"
+            )
         if self.start is None or self._job.source.name.lower().endswith(_TWICE_SUFFIXES):
             return None
         try:

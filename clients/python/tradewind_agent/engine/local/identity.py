@@ -12,6 +12,16 @@ _TWO_CLOCKS = timedelta(seconds=60)
 """The same, where the server sends no `Date` and this host's clock stands in for it: the two may differ."""
 
 
+_NO_CLOCK_S = 2 * 86_400.0
+"""Times of the first days of 1970 in any zone say that there is none: stores of packages, images and archives that are
+to be reproducible give all versions the same one."""
+
+
+def states_time(modified_at_s: float) -> bool:
+    """Return whether a time of modification, since 1970, says anything of the version of a file."""
+    return modified_at_s >= _NO_CLOCK_S or modified_at_s <= -_NO_CLOCK_S
+
+
 class HeaderFields(Protocol):
     """Header fields of an answer, found by names in lower case."""
 
@@ -33,6 +43,9 @@ class FileIdentity(NamedTuple):
     def from_answer(cls, fields: HeaderFields, size_bytes: int | None, *, now: datetime | None = None) -> Self:
         """Read the version from the header of an answer that arrived ``now``."""
         last_modified = fields.get("last-modified") or None
+        modified_at = parse_http_date(last_modified or "")
+        if modified_at is not None and not states_time(modified_at.timestamp()):
+            last_modified = None
         return cls(
             size_bytes,
             fields.get("etag") or None,

@@ -7,7 +7,7 @@ from tradewind_agent.engine.http.retry import parse_http_date
 from tradewind_agent.engine.jobs import DownloadJob, SizeTrust
 from tradewind_agent.engine.local.checksums import Checksum, compute_checksum
 from tradewind_agent.engine.local.folder_names import FolderNames
-from tradewind_agent.engine.local.identity import FileIdentity
+from tradewind_agent.engine.local.identity import FileIdentity, states_time
 from tradewind_agent.engine.local.local_files import reject_special_file
 from tradewind_agent.engine.local.ranges import RangeSet
 from tradewind_agent.engine.local.storage import PartFile
@@ -63,6 +63,7 @@ def inspect_local_copy(
         job.size_bytes == found.st_size
         and job.size_trust is not SizeTrust.ROUNDED
         and job.modified_at is not None
+        and states_time(job.modified_at.timestamp())
         and int(job.modified_at.timestamp()) == int(found.st_mtime)
     )
     return (LocalState.CURRENT if proven else LocalState.PRESENT), nothing, FileIdentity()

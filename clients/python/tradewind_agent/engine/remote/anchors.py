@@ -6,6 +6,8 @@ from html.parser import HTMLParser
 _ROW_STARTS = frozenset({"br", "hr", "li", "p", "tr"})
 """Tags behind which a page speaks of the next entry; some servers put its size before the link."""
 
+_LINKS = frozenset({"a", "link"})
+
 
 @dataclass(slots=True)
 class Anchor:
@@ -24,9 +26,14 @@ class Anchor:
     def behind(self) -> str:
         return " ".join(self._behind)
 
+    @property
+    def label(self) -> str:
+        """Return the text of the link, its spaces made single ones."""
+        return " ".join("".join(self._label).split())
+
     def is_shown_as(self, name: str) -> bool:
         """Return whether the page shows the link as this name; servers cut long names off with ``..>``."""
-        label = " ".join("".join(self._label).split())
+        label = self.label
         return label == name or (label.endswith("..>") and name.startswith(label.removesuffix("..>")))
 
 
@@ -38,13 +45,16 @@ class AnchorReader(HTMLParser):
     anchors : in the order of the page.
     base : the address that relative links are resolved against, where the page states one.
     title : the page's title.
+    next_href : where the page says that the next one is (``rel="next"``); empty where it does not.
+    has_password : it has a field for a password.
     """
 
     def __init__(self, text: str) -> None:
         super().__init__()
         self.anchors: list[Anchor] = []
         self.base = ""
-        self.title = ""
+        self.title = self.next_href = ""
+        self.has_password = False
         self._is_inside = self._is_title = self._is_row_over = False
         self.feed(text)
         self.close()
@@ -58,6 +68,10 @@ class AnchorReader(HTMLParser):
             self._is_row_over = True
         elif tag == "base":
             self.base = self.base or (values.get("href") or "").strip()
+        elif tag == "input" and (values.get("type") or "").lower() == "password":
+            self.has_password = True
+        if tag in _LINKS and "next" in (values.get("rel") or "").lower().split():
+            self.next_href = self.next_href or (values.get("href") or "").strip()
         self._is_title = tag == "title"
 
     def handle_endtag(self, tag: str) -> None:

@@ -1,7 +1,7 @@
 """Index pages in HTML, as web servers and portals write them: nginx, Apache, and any list of links."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from urllib.parse import parse_qsl, quote, unquote
 
@@ -16,7 +16,9 @@ from tradewind_agent.engine.remote.index_page import (
     parse_size,
     sum_rows,
 )
+from tradewind_agent.engine.remote.next_page import find_next_page
 from tradewind_agent.engine.remote.omissions import Omission, OmissionKind, make_name_omission
+from tradewind_agent.engine.remote.page_checks import INDEX_TITLE, is_other_page, is_program_name
 from tradewind_agent.errors import UnsafeName, UnusableSource
 
 # "21-Nov-2026 03:58   1024" (nginx), "2026-11-21 03:58  1.2M" (Apache), "19.07 MB", whatever tags stand between.
@@ -38,14 +40,11 @@ _NGINX_ROW = re.compile(
 
 _SUMMED_AT_ONCE = 1 << 16
 
-_SCRIPT = re.compile(r"\.(?:php\d?|phtml|cgi|pl|aspx?|jspx?|do|action)$", re.IGNORECASE)
-"""Names of programs: the file that one answers with is named in the query, or nowhere."""
-
 _DOWNLOAD_KEYS = frozenset({"download", "dl"})
-_INDEX_TITLE = re.compile(r"\s*(?:index|contents|listing|directory)\b", re.IGNORECASE)
 
 _IS_ELSEWHERE = "is linked from {page} but is not in that folder; copy it by its own address or a manifest"
 _HAS_TWO_QUERIES = "is linked from {page} with several queries; name the one that is meant in a manifest"
+_IS_FOLDER_TOO = "is a file and a folder on {page}, which no disk can store; copy the file to another name"
 _IS_A_SCRIPT = "is linked from {page} as a program's answer, which has no file name; name it in a manifest"
 
 
@@ -66,7 +65,7 @@ def is_folder_index(url: Url, body: bytes) -> bool:
     It calls itself an index, or links to something below itself.
     """
     page, below = AnchorReader(_decode(body)), url.path + "/"
-    return _INDEX_TITLE.match(page.title) is not None or any(
+    return INDEX_TITLE.match(page.title) is not None or any(
         linked.path.startswith(below) and linked.path != below for linked in _resolve_links(url, page)
     )
 
@@ -147,6 +146,8 @@ def _parse_anchors(url: Url, text: str) -> IndexPage:
     bad_names = []
     for links in children.values():
         child, reason = _choose_link(links)
+        if child is not None and (file := _find_file_behind_folder(child, links)) is not None:
+            left_out[f"{url.origin}{url.folder}{file}"] = _IS_FOLDER_TOO
         if child is None:
             left_out[f"{url.origin}{url.folder}{next(iter(links))}"] = reason
             continue
@@ -159,6 +160,8 @@ def _parse_anchors(url: Url, text: str) -> IndexPage:
     )
     return IndexPage(
         has_links=bool(page.anchors),
+        is_other=(page.has_password or not left_out) and is_other_page(url, page, entries),
+        next_page=find_next_page(url, page),
         entries=tuple(entries),
         left_out=(
             *bad_names,
@@ -186,9 +189,17 @@ def _choose_link(links: Iterable[str]) -> tuple[str | None, str]:
     plain = next((child for child in known if "?" not in child), None)
     if folder is not None or plain is not None:
         return folder if folder is not None else plain, ""
-    if _SCRIPT.search(known[0].partition("?")[0]):
+    if is_program_name(known[0].partition("?")[0]):
         return None, _IS_A_SCRIPT
     return (known[0], "") if len(known) == 1 else (None, _HAS_TWO_QUERIES)
+
+
+def _find_file_behind_folder(chosen: str, links: Mapping[str, str]) -> str | None:
+    """Return the link to a file of the same name as the chosen folder; its row states a size, which no icon has."""
+    if not chosen.partition("?")[0].endswith("/"):
+        return None
+    plain = chosen.partition("?")[0].removesuffix("/")
+    return plain if plain in links and _DATE_AND_SIZE.search(links[plain]) else None
 
 
 def _read_row(url: Url, child: str, behind: str) -> ListingEntry:

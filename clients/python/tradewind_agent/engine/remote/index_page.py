@@ -64,6 +64,7 @@ class IndexPage:
     ``next_page`` : where the listing goes on.
     ``is_exact`` : the page says of each entry whether it is a file; links may be anything.
     ``keeps_times`` : the server stores the times of files that are sent to it.
+    ``is_other`` : the page is hardly an index: an error, or a form to log in.
     """
 
     entries: Sequence[ListingEntry]
@@ -73,6 +74,7 @@ class IndexPage:
     is_exact: bool = False
     keeps_times: bool = False
     has_links: bool = True
+    is_other: bool = False
 
 
 def sum_rows(rows: Iterable[str | bytes]) -> bytes:

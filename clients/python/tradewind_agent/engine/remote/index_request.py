@@ -11,6 +11,8 @@ from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.engine.remote.html_index import is_folder_index
 from tradewind_agent.engine.remote.index_page import IndexPage, ListingEntries
 from tradewind_agent.engine.remote.listing import HTML_TYPES, is_page_name, parse_index, parse_media_type
+from tradewind_agent.engine.remote.next_page import find_linked_page
+from tradewind_agent.engine.remote.page_checks import is_cut_short
 from tradewind_agent.engine.remote.xml_index import MULTI_STATUS, parse_multistatus
 from tradewind_agent.errors import FileFault, UnusableSource
 
@@ -76,7 +78,7 @@ class IndexClient:
             if found is None:
                 raise
             return found
-        if not (page.entries or page.left_out or page.has_links):
+        if page.is_other or not (page.entries or page.left_out or page.has_links):
             return await self.read_properties(place) or (place, page)
         return place, await self._read_on(page)
 
@@ -92,18 +94,26 @@ class IndexClient:
         return answer.url, _parse(answer, self._options)
 
     async def _read_on(self, page: IndexPage) -> IndexPage:
-        """Return a page together with those that follow it."""
+        """Return a page together with those that follow it.
+
+        Where pages of HTML lead back to one another, as where a server ignores which one is requested, they end.
+        """
         if page.next_page is None:
             return page
         entries, left_out, seen = ListingEntries(page.entries), list(page.left_out), set[Url | tuple[str, str]]()
-        empty_pages = 0
+        empty_pages, seen_rows = 0, {page.rows}
         while page.next_page is not None:
             ends = (page.entries[0].name, page.entries[-1].name) if page.entries else None
             empty_pages = 0 if page.entries else empty_pages + 1
             if page.next_page in seen or ends in seen or empty_pages > _MOST_EMPTY_PAGES:
+                if page.rows:
+                    break
                 raise UnusableSource(f"cannot list {page.next_page}: its pages lead back to one another")
             seen |= {page.next_page} if ends is None else {page.next_page, ends}
             page = (await self._read_page(page.next_page))[1]
+            if page.rows and page.rows in seen_rows:
+                break
+            seen_rows.add(page.rows)
             entries.extend(page.entries)
             left_out += page.left_out
         return replace(page, entries=entries, left_out=tuple(left_out))
@@ -177,7 +187,12 @@ def _parse(answer: FetchedAnswer, options: EngineOptions) -> IndexPage:
     if answer.head.status != _OK:
         advice = advise_on_access(answer.head.status, answer.head.headers, answer.url, options)
         raise UnusableSource(f"cannot list {answer.url}: the server answered {answer.head.status_line}{advice}")
-    return parse_index(answer.url, answer.head.headers.get("content-type", ""), _unpack(answer))
+    body = _unpack(answer)
+    if answer.head.until_close and _find_media_type(answer) in HTML_TYPES and is_cut_short(body):
+        raise UnusableSource(f"cannot list {answer.url}: its index has no end, so that files may be missing in it")
+    page = parse_index(answer.url, answer.head.headers.get("content-type", ""), body)
+    linked = find_linked_page(answer.url, answer.head.headers)
+    return page if linked is None or page.next_page is not None else replace(page, next_page=linked)
 
 
 def _unpack(answer: FetchedAnswer) -> bytes:

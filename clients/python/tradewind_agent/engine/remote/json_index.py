@@ -14,6 +14,12 @@ from tradewind_agent.errors import UnsafeName, UnusableSource
 _IS_FOLDER = {"file": False, "directory": True}
 """Of serve-files and nginx."""
 
+_GOES_ON = (
+    *("next", "next_page", "nextPage", "next_token", "nextPageToken"),
+    *("has_more", "hasMore", "truncated", "isTruncated"),
+)
+"""Keys of documents that are not all of the index."""
+
 _UNSERVED = {
     "other": (OmissionKind.NOT_A_FILE, "is a pipe, a device or a socket"),
     "link": (OmissionKind.LINK, "is a symbolic link that leads out of what is served"),
@@ -30,6 +36,8 @@ def parse_json_index(url: Url, body: bytes) -> IndexPage:
     """
     try:
         document = json.loads(body)
+        if isinstance(document, dict) and any(document.get(key) for key in _GOES_ON):
+            raise UnusableSource(f"the index {url} is the first of several pages, of an unknown form")
         rows: list[Mapping[str, Any]] = document["entries"] if isinstance(document, dict) else document
         entries: list[ListingEntry] = []
         left_out: list[Omission] = []

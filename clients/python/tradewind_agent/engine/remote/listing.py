@@ -12,6 +12,9 @@ HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 ERROR_TYPES = HTML_TYPES | {"application/problem+json", "application/problem+xml"}
 """Types of answers that speak of a file instead of carrying it (RFC 9457)."""
 
+MESSAGE_TYPES = frozenset({"text/plain", "application/json", "application/xml", "text/xml"})
+"""Types in which programs write messages, and which files have as well."""
+
 _PAGE_SUFFIXES = (".html", ".htm", ".xhtml", ".shtml")
 
 

@@ -35,6 +35,8 @@ _EQUAL_ANCESTORS = {True: 1, False: 4}
 """Ancestors with the very same page that show a loop, by whether a page states sizes. Without sizes, folders that hold
 one folder of the same name are ordinary."""
 
+_IS_NO_INDEX = "answers with a web page that is no index; does it ask for a login?"
+
 OnFolders = Callable[[int], None]
 
 
@@ -130,6 +132,11 @@ class RemoteTree:
         if folder.parent is not None and _find_last_name(url) != _find_last_name(folder.url):
             self._leave_out(folder.url, f"is a folder that leads elsewhere, to {url}", OmissionKind.UNREADABLE)
             return ()
+        if page.is_other and folder.parent is not None:
+            self._leave_out(folder.url, _IS_NO_INDEX, OmissionKind.UNREADABLE)
+            return ()
+        if page.is_other and page.entries:
+            raise UnusableSource(f"{url} {_IS_NO_INDEX}")
         self._folders_found.add(str(url))
         self._outside_links.extend(each for each in page.left_out if self._is_selected(folder, url, each))
         below = str(folder.destination / "x").removesuffix("x")

@@ -2,6 +2,7 @@
 
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
+from contextlib import suppress
 from urllib.parse import parse_qsl, unquote, unquote_plus, urlencode
 
 from tradewind_agent.engine.http.address import Url
@@ -113,6 +114,7 @@ def parse_multistatus(url: Url, body: bytes) -> IndexPage:
         raise UnusableSource(f"{url} answers PROPFIND with XML of an unknown form ({root.tag})")
     entries: list[ListingEntry] = []
     left_out: list[Omission] = []
+    folders = {path for path, is_folder in _list_resources(url, root) if is_folder}
     for response in root.iter("response"):
         text = (response.findtext("href") or "").strip()
         is_folder = any(element.tag == "collection" for element in response.iter())
@@ -120,11 +122,27 @@ def parse_multistatus(url: Url, body: bytes) -> IndexPage:
             href = url.join(text)
             if href.path.rstrip("/") == url.path.rstrip("/"):
                 continue  # the folder itself
+            if _find_folder_below(url, href) in folders:
+                continue  # a server that answers more than it was asked for: this is found in its folder
             entries.append(_read_resource(url, href, response, is_folder=is_folder))
         except UnusableSource as error:
             left_out.append(make_name_omission(f"{url}: {text}", error))
     rows = sum_rows(sorted(_list_rows(root)))
     return IndexPage(entries=tuple(entries), left_out=tuple(left_out), rows=rows, is_exact=True)
+
+
+def _list_resources(url: Url, root: ET.Element) -> Iterator[tuple[str, bool]]:
+    """Yield the path of each resource, without a slash at its end, and whether it is a folder."""
+    for response in root.iter("response"):
+        is_folder = any(element.tag == "collection" for element in response.iter())
+        with suppress(UnusableSource):
+            yield url.join((response.findtext("href") or "").strip()).path.rstrip("/"), is_folder
+
+
+def _find_folder_below(url: Url, href: Url) -> str | None:
+    """Return the path of the folder in ``url`` that ``href`` lies in; ``None`` where it lies in ``url`` itself."""
+    child, slash, name = href.path.removeprefix(url.folder).partition("/")
+    return url.folder + child if slash and name and href.path.startswith(url.folder) else None
 
 
 def _read_resource(url: Url, href: Url, response: ET.Element, *, is_folder: bool) -> ListingEntry:

@@ -17,6 +17,7 @@ from tradewind_agent.serve.folder import ServedFolder, format_path, is_file, is_
 from tradewind_agent.serve.messages import ReceivedRequest, RequestRefused, Response, build_json_response
 from tradewind_agent.serve.options import ServerLimits
 from tradewind_agent.serve.ranges import parse_content_range
+from tradewind_agent.serve.uploads.new_folder import make_requested_folder
 from tradewind_agent.serve.uploads.packed_upload import PackedBody, make_packing_fields, unpack_request
 from tradewind_agent.serve.uploads.quota import StorageQuota, check_free_space
 from tradewind_agent.serve.uploads.single_request import SingleRequestFile
@@ -76,6 +77,10 @@ class Receiver:
             self._space.release(status.st_size)
             await asyncio.to_thread(os.fsync, folder)
         return Response(HTTPStatus.NO_CONTENT)
+
+    async def answer_mkcol(self, request: ReceivedRequest, segments: Sequence[str]) -> Response:
+        """Make a folder; see `make_requested_folder`."""
+        return await make_requested_folder(self._folder, self._space, request, segments)
 
     async def answer_status(self, request: ReceivedRequest, segments: Sequence[str]) -> Response:
         """Return the received ranges, for a client that resumes; a client that lists its codecs gets ours.

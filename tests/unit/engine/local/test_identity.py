@@ -1,0 +1,20 @@
+"""Which version of a file an answer names."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from tradewind_agent.engine.local.identity import FileIdentity
+
+NOW = datetime(2026, 11, 30, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("time", ["Thu, 01 Jan 1970 00:00:00 GMT", "Thu, 01 Jan 1970 00:00:01 GMT"])
+def test_time_of_1970_that_all_versions_have_names_none(time: str):
+    answered = FileIdentity.from_answer({"last-modified": time}, 10, now=NOW)
+    assert (answered.last_modified, answered.validator) == (None, None)
+
+
+def test_later_time_names_a_version():
+    answered = FileIdentity.from_answer({"last-modified": "Mon, 05 Jan 1970 00:00:00 GMT"}, 10, now=NOW)
+    assert answered.validator == "Mon, 05 Jan 1970 00:00:00 GMT"

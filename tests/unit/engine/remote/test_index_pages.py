@@ -1,0 +1,130 @@
+"""Pages of HTML that are not all of an index: cut short, one of several, or about something else."""
+
+import pytest
+
+from tradewind_agent.engine.http.address import Url
+from tradewind_agent.engine.remote.index_page import IndexPage
+from tradewind_agent.engine.remote.listing import parse_index
+from tradewind_agent.engine.remote.next_page import find_linked_page
+from tradewind_agent.engine.remote.page_checks import is_cut_short
+from tradewind_agent.errors import UnusableSource
+
+URL = Url.parse("http://host/data/set/")
+ROW = '<a href="a.bin">a.bin</a> 2026-11-21 03:58 100<br>'
+
+
+def html(text: str, url: Url = URL) -> IndexPage:
+    return parse_index(url, "text/html", text.encode())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"<html><body>{ROW}",
+        f"<HTML><BODY><PRE>{ROW}</PRE>",
+        f"<table><tr><td>{ROW}</td></tr>",
+        f"<ul><li>{ROW}<ul><li>{ROW}</ul>",
+        f'{ROW}<a href="b.b',
+    ],
+)
+def test_page_that_ends_within_an_element_is_cut_short(text: str):
+    assert is_cut_short(text.encode())
+
+
+@pytest.mark.parametrize("text", ["", ROW, f"<html><pre>{ROW}</pre></html>\n", f"<ul><li>{ROW}</UL>", f"<li>{ROW}<p>"])
+def test_page_that_ends_all_elements_which_need_it_is_complete(text: str):
+    assert not is_cut_short(text.encode())
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        '<a rel="next" href="?after=x">more</a>',
+        '<link rel="prefetch next" href="/data/set/?after=x">',
+        '<a href="?after=x">Next page »</a>',
+    ],
+)
+def test_link_to_the_next_page_is_where_the_index_goes_on(link: str):
+    assert html(ROW + link).next_page == URL.join("?after=x")
+
+
+@pytest.mark.parametrize(
+    ("page", "following"),
+    [("", "?page=2"), ("?page=2", "?page=3"), ("?page=3", None)],
+)
+def test_page_number_that_follows_is_where_the_index_goes_on(page: str, following: str | None):
+    numbers = "".join(f'<a href="?page={number}">{number}</a>' for number in (1, 2, 3))
+    expected = None if following is None else URL.join(following)
+    assert html(numbers + ROW, URL.join(page)).next_page == expected
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        '<a href="?C=N;O=D">Name</a>',
+        '<a rel="next" href="/blog/2">Next</a>',
+        '<a rel="next" href="http://elsewhere/data/set/?page=2">Next</a>',
+        '<a href="a.bin?page=2">Next</a>',
+        '<a href="?sort=size">Next</a>',
+    ],
+)
+def test_other_links_are_no_next_page(link: str):
+    assert html(ROW + link).next_page is None
+
+
+def test_link_field_of_an_answer_names_the_next_page_of_the_same_folder():
+    field = '<?page=1>; rel="prev", </data/set/?page=3>; rel="next last"'
+    assert find_linked_page(URL, {"link": field}) == URL.join("?page=3")
+    assert find_linked_page(URL, {"link": '</else/?page=3>; rel="next"'}) is None
+    assert find_linked_page(URL, {}) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '<form><input type="password"></form>',
+        '<form><input type="PASSWORD"></form><a href="help">Help</a>',
+        '<title>404 Not Found</title><a href="/">Home</a>',
+        "<title>Please sign in to see /data/set</title>",
+        "<p>Service temporarily degraded</p>",
+    ],
+)
+def test_page_about_something_else_is_no_index(text: str):
+    assert html(text).is_other
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<title>Index of /data/set/</title>",
+        "<title>Directory listing for /data/set/</title><ul></ul>",
+        '<title>host - /data/set/</title><a href="/data/">[To Parent Directory]</a>',
+        '<a href="../">../</a>',
+        '<a href="?C=N;O=D">Name</a>',
+        "<title>set</title>",
+        f'{ROW}<input type="password">',
+        '<a href="a.bin">a.bin</a>',
+    ],
+)
+def test_page_of_an_empty_folder_or_with_files_is_an_index(text: str):
+    assert not html(text).is_other
+
+
+def test_file_of_the_same_name_as_a_folder_is_left_out_and_named():
+    page = html('<a href="a">a</a> 2026-11-21 03:58 5<br><a href="a/">a/</a> 2026-11-21 03:58 -<br>')
+    assert [(entry.name, entry.is_folder) for entry in page.entries] == [("a", True)]
+    (omission,) = page.left_out
+    assert omission.place == "http://host/data/set/a"
+    assert "is a file and a folder" in omission.reason
+
+
+def test_icon_that_links_to_a_folder_without_its_slash_is_no_file():
+    page = html('<a href="a"><img></a> <a href="a/">a/</a> 2026-11-21 03:58 -<br>')
+    assert page.left_out == ()
+
+
+@pytest.mark.parametrize("key", ["next", "truncated", "nextPageToken"])
+def test_json_that_is_one_of_several_pages_is_refused(key: str):
+    body = b'{"entries": [{"name": "a", "type": "file", "size": 1}], "%s": "x"}' % key.encode()
+    with pytest.raises(UnusableSource, match="the first of several pages"):
+        parse_index(URL, "application/json", body)
