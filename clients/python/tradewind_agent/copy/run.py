@@ -12,6 +12,7 @@ from tradewind.energy.measured import Host
 from tradewind.path import Path
 from tradewind.transfer import Direction, Mover, TransferRecord
 from tradewind.units import format_count
+from tradewind_agent.copy.acknowledged import reject_unstored
 from tradewind_agent.copy.learned_limits import report_learned_limit
 from tradewind_agent.copy.listing import Listing, list_files
 from tradewind_agent.copy.moving import Movement, move
@@ -193,6 +194,8 @@ def run(
             )
         if prepared.listing.direction is Direction.DOWNLOAD:
             movement = movement.accept_forbidden(prepared.options.listing, prepared.listing.format_address)
+        elif stage is None:
+            movement = reject_unstored(movement, prepared.listing, held.engine)
         held.finish_trial(movement.result.bytes_moved)
         if stage is not None:
             stage.note_end()

@@ -127,7 +127,7 @@ class CheckedUpload(FileUpload):
     def _judge(self, success: ResponseHead, stored: ResponseHead) -> None:
         """Judge a success by what the server has now; where it does not say, the success counts."""
         size = self.job.size_bytes
-        stored_bytes = _find_stored_bytes(stored)
+        stored_bytes = find_stored_bytes(stored)
         if self._is_false and (stored.status in _MISSING or (stored_bytes != size and self._is_page(stored))):
             claim = f"the server answered {success.status_line}"
             advice = f": {self._answer_start[:200]!r}" if self._states_error else "; does it ask for a login?"
@@ -181,7 +181,7 @@ def _names_error(value: object) -> bool:
     return bool(value) and str(value).strip().rstrip(".!").lower() not in _NO_ERRORS
 
 
-def _find_stored_bytes(head: ResponseHead) -> int | None:
+def find_stored_bytes(head: ResponseHead) -> int | None:
     """Return the size that an answer to HEAD states.
 
     ``None`` too for what a cache has stored, and for 0 of a program, which does not say when that was written.

@@ -1,7 +1,7 @@
 """A server that stores what is PUT, as WebDAV servers do: in folders that exist, or are made by MKCOL."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from email.utils import formatdate
 
@@ -17,6 +17,9 @@ class Store(StreamServer):
     ``fields`` : of answers to HEAD, in place of its own; ``None`` leaves one out.
     ``missing`` : status for a file whose folder is not there; ``mkcol`` : status where folders cannot be made.
     ``appearing`` : a folder that is asked for is there from then on, whatever the answer.
+    ``lists`` : it answers PROPFIND.
+    ``keep`` : what is stored of a file, by its path and bytes; ``None`` for nothing.
+    ``listed`` : bytes of files by which its lists differ from what it has.
     """
 
     wait_s: float = 0.0
@@ -25,6 +28,9 @@ class Store(StreamServer):
     missing: str = "409 Conflict"
     mkcol: str | None = None
     appearing: bool = False
+    lists: bool = False
+    keep: Callable[[str, bytes], bytes | None] = lambda _, body: body
+    listed: Mapping[str, int | None] = field(default_factory=dict)
     folders: set[str] = field(default_factory=lambda: {"/"})
     files: dict[str, bytes] = field(default_factory=dict)
     methods: list[str] = field(default_factory=list)
@@ -42,8 +48,10 @@ class Store(StreamServer):
                 if answer is None:
                     break
                 status, fields = answer
+                content = self._list(asked.target) if status.startswith("207") else b""
+                fields |= {"Content-Length": len(content)} if content else {}
                 lines = (f"{name}: {value}\r\n" for name, value in fields.items())
-                writer.write(f"HTTP/1.1 {status}\r\n{''.join(lines)}\r\n".encode())
+                writer.write(f"HTTP/1.1 {status}\r\n{''.join(lines)}\r\n".encode() + content)
                 await writer.drain()
         except (ConnectionError, asyncio.IncompleteReadError):
             pass
@@ -60,6 +68,8 @@ class Store(StreamServer):
         if method == "MKCOL":
             self.folders |= {path} if self.appearing else set()
             return self.mkcol or "409 Conflict", nothing
+        if method == "PROPFIND" and path in self.folders and self.lists:
+            return "207 Multi-Status", {"Content-Type": "application/xml"}
         if method == "HEAD" and path in self.folders:
             return "200 OK", nothing
         if method == "HEAD" and path in self.files:
@@ -70,7 +80,18 @@ class Store(StreamServer):
             return "404 Not Found", nothing
         if not has_folder:
             return self.missing, nothing
-        self.files[path] = body
+        kept = self.keep(path, body)
+        self.files |= {} if kept is None else {path: kept}
         await asyncio.sleep(self.wait_s)
         self.silent -= 1
         return None if self.silent >= 0 else ("201 Created", nothing)
+
+    def _list(self, folder: str) -> bytes:
+        sizes = {path: len(body) for path, body in self.files.items()} | self.listed
+        resources = "".join(
+            f"<D:response><D:href>{path}</D:href><D:propstat><D:prop><D:getcontentlength>{size}</D:getcontentlength>"
+            "</D:prop><D:status>HTTP/1.1 200 OK</D:status></D:propstat></D:response>"
+            for path, size in sizes.items()
+            if path.rpartition("/")[0] + "/" == folder and size is not None
+        )
+        return f'<?xml version="1.0"?><D:multistatus xmlns:D="DAV:">{resources}</D:multistatus>'.encode()

@@ -1,0 +1,74 @@
+"""A WebDAV server may acknowledge files and store less: the end of a copy shows it."""
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.integration.engine.servers.store import Store
+from tests.integration.engine.transfers import options
+from tradewind_agent.copy.reporting.report import CopyReport
+from tradewind_agent.copy.run import copy_files
+from tradewind_agent.engine import Url, list_uploads
+from tradewind_agent.stores.http_acknowledged import find_unstored
+
+SIZES = {f"f{number:02}": 100 + number for number in range(60)}  # many: the first ones are looked at by themselves
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    folder = tmp_path / "set"
+    folder.mkdir()
+    for name, size in SIZES.items():
+        (folder / name).write_bytes(bytes(size))
+    return folder
+
+
+def send(source: Path, store: Store) -> CopyReport:
+    async def story() -> CopyReport:
+        store.folders.add("/up/")
+        async with store:
+            return await asyncio.to_thread(copy_files, [f"{source}/"], f"{store.url}/up/")
+
+    return asyncio.run(story())
+
+
+def test_file_that_is_not_stored_is_a_failure(source: Path):
+    report = send(source, Store(lists=True, keep=lambda path, body: None if path.endswith("f30") else body))
+    (failure,) = report.failures
+    assert failure.file.endswith("/up/f30")
+    assert failure.reason == "the server acknowledged the file, and does not have it"
+    assert (report.files_done, report.is_complete) == (len(SIZES) - 1, False)
+
+
+def test_files_of_another_size_are_found(source: Path):
+    async def story() -> Mapping[str, str]:
+        store = Store(lists=True, folders={"/", "/up/"})
+        async with store:
+            store.files = {f"/up/{name}": bytes(size) for name, size in SIZES.items()} | {"/up/f30": bytes(5)}
+            jobs = list_uploads([source], Url.parse(f"{store.url}/up/")).jobs
+            return await find_unstored(jobs, options())
+
+    ((address, reason),) = asyncio.run(story()).items()
+    assert address.endswith("/up/f30")
+    assert reason == "the server acknowledged the file, and has 5 bytes of 130"
+
+
+def test_list_that_differs_from_the_files_themselves_is_no_failure(source: Path):
+    store = Store(lists=True, listed={"/up/f03": 5, "/up/f04": None})
+    report = send(source, store)
+    assert report.failures == ()
+    assert report.files_done == len(SIZES)
+
+
+@pytest.mark.parametrize("folders", [1, 3])
+def test_one_list_of_each_folder_shows_all_files_and_other_servers_are_asked_once(source: Path, folders: int):
+    for number in range(1, folders):
+        (source / f"d{number}").mkdir()
+        (source / f"d{number}" / "file").write_bytes(b"x")
+    listing, plain = Store(lists=True), Store()
+    send(source, listing)
+    send(source, plain)
+    assert listing.methods.count("PROPFIND") - plain.methods.count("PROPFIND") == folders - 1
+    assert len(listing.files) == len(plain.files) == len(SIZES) + folders - 1
