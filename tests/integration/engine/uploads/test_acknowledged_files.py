@@ -63,7 +63,7 @@ def test_list_that_differs_from_the_files_themselves_is_no_failure(source: Path)
 
 
 @pytest.mark.parametrize("folders", [1, 3])
-def test_one_list_of_each_folder_shows_all_files_and_other_servers_are_asked_once(source: Path, folders: int):
+def test_one_list_of_each_folder_shows_all_files_and_other_servers_get_one_request(source: Path, folders: int):
     for number in range(1, folders):
         (source / f"d{number}").mkdir()
         (source / f"d{number}" / "file").write_bytes(b"x")
