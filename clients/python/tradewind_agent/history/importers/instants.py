@@ -6,6 +6,8 @@ from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from types import MappingProxyType
 from zoneinfo import ZoneInfo
 
+from tradewind.errors import InvalidValue
+
 _MONTHS: Mapping[str, int] = MappingProxyType(
     {
         name: 1 + place
@@ -213,3 +215,16 @@ def find_zone_of_row(written: str, at: datetime, default: tzinfo, *, is_given: b
     if zone is None and not is_given:
         raise ValueError(f"the zone {written} is unknown, or one of several; give it with --timezone")
     return zone or default
+
+
+def parse_spelled_end(text: str, zone: tzinfo) -> datetime:
+    """Parse the time with a month's name at which FTP servers say that a file ended, in UTC.
+
+    Raises
+    ------
+    InvalidValue : it does not exist, in the calendar or in the zone.
+    """
+    try:
+        return attach_zone(datetime.fromisoformat(spell_out(text)), zone).astimezone(UTC)
+    except ValueError as impossible:
+        raise InvalidValue("ended_at", f"does not exist: {text!r} ({impossible})") from None

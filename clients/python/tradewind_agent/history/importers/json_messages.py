@@ -8,19 +8,19 @@ from tradewind.wire.base import BIGINT_MAX
 from tradewind_agent.history.importers.fields import parse_number, round_within
 
 
-def find_message(text: str) -> Mapping[str, object]:
-    """Parse the JSON object of a line.
+def find_message(text: str, field: str = "row") -> Mapping[str, object]:
+    """Parse the JSON object of a line, or of the field that is named.
 
     Raises
     ------
-    InvalidValue : the line is no JSON, or no object.
+    InvalidValue : the text is no JSON, or no object.
     """
     try:
         message = json.loads(text)
     except (ValueError, RecursionError):
-        raise InvalidValue("row", "is not valid JSON") from None
+        raise InvalidValue(field, "is not valid JSON") from None
     if not isinstance(message, dict):
-        raise InvalidValue("row", "is no JSON object")
+        raise InvalidValue(field, "is no JSON object")
     return message
 
 

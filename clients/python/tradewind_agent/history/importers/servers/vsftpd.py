@@ -4,13 +4,13 @@ The server's own name is not in a line. The rate, in KiB/s with two decimals, sa
 """
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 from tradewind.errors import InvalidValue
 from tradewind.transfer import Direction, Status
 from tradewind.units import BITS_PER_BYTE, KIB
 from tradewind_agent.history.importers.fields import round_within
-from tradewind_agent.history.importers.instants import attach_zone, spell_out
+from tradewind_agent.history.importers.instants import parse_spelled_end
 from tradewind_agent.history.importers.log_text import Line
 from tradewind_agent.history.importers.logged_transfer import TWO_IN_ONE, LoggedTransfer, name_server_and_client
 from tradewind_agent.history.importers.ports import ImportContext, ImportReport
@@ -59,7 +59,7 @@ def _read_record(line: Line, context: ImportContext, report: ImportReport) -> Lo
         raise InvalidValue("outcome.throughput_bps", "is zero, or next to it")
     if found["ended"] is None:
         raise InvalidValue("ended_at", "is not in the line: syslog has the time; set syslog_enable=NO in vsftpd.conf")
-    ended_at = _parse_end(found["ended"], context)
+    ended_at = parse_spelled_end(found["ended"], context.zone)
     is_sent = found["way"] == "DOWNLOAD"
     source, destination = name_server_and_client(found["client"], context, is_sent=is_sent)
     return LoggedTransfer(
@@ -75,13 +75,6 @@ def _read_record(line: Line, context: ImportContext, report: ImportReport) -> Lo
         total_bytes=size,
         rate_bps=rate_bps,
     )
-
-
-def _parse_end(text: str, context: ImportContext) -> datetime:
-    try:
-        return attach_zone(datetime.fromisoformat(spell_out(text)), context.zone).astimezone(UTC)
-    except ValueError as impossible:
-        raise InvalidValue("ended_at", f"does not exist: {text!r} ({impossible})") from None
 
 
 VSFTPD = SessionImporter(

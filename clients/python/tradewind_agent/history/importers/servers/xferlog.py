@@ -4,12 +4,12 @@ The server's own name is not in a line. See xferlog(5).
 """
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 from tradewind.errors import InvalidValue
 from tradewind.transfer import Direction, Status
 from tradewind_agent.history.importers.fields import check_name, round_within
-from tradewind_agent.history.importers.instants import attach_zone, spell_out
+from tradewind_agent.history.importers.instants import parse_spelled_end
 from tradewind_agent.history.importers.log_text import Line
 from tradewind_agent.history.importers.logged_transfer import TWO_IN_ONE, LoggedTransfer, name_server_and_client
 from tradewind_agent.history.importers.ports import ImportContext, ImportReport
@@ -48,7 +48,7 @@ def _read_record(line: Line, context: ImportContext, report: ImportReport) -> Lo
     if size == 0 or duration_s == 0:
         report.skip("empty files, and transfers of less than a second, whose rate is unknown")
         return None
-    ended_at = _parse_end(found["ended"], context)
+    ended_at = parse_spelled_end(found["ended"], context.zone)
     is_sent = found["way"] == "o"
     source, destination = name_server_and_client(found["host"], context, is_sent=is_sent)
     service = check_name("mover.name", found["service"])
@@ -64,13 +64,6 @@ def _read_record(line: Line, context: ImportContext, report: ImportReport) -> Lo
         moved_bytes=size,
         total_bytes=size,
     )
-
-
-def _parse_end(text: str, context: ImportContext) -> datetime:
-    try:
-        return attach_zone(datetime.fromisoformat(spell_out(text)), context.zone).astimezone(UTC)
-    except ValueError as impossible:
-        raise InvalidValue("ended_at", f"does not exist: {text!r} ({impossible})") from None
 
 
 XFERLOG = SessionImporter(

@@ -4,15 +4,13 @@ An event is ``{"event_type": "transfer-done", "payload": {â€¦}, "created_at": â€
 payload's own level and writes its names with underscores.
 """
 
-import json
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from types import MappingProxyType
 
-from tradewind.errors import InvalidValue
 from tradewind.transfer import Direction, Status
 from tradewind_agent.history.importers.fields import check_name, parse_number, round_within
-from tradewind_agent.history.importers.json_messages import find_object, find_text, read_count
+from tradewind_agent.history.importers.json_messages import find_message, find_object, find_text, read_count
 from tradewind_agent.history.importers.logged_transfer import (
     LoggedTransfer,
     find_url_part,
@@ -106,18 +104,8 @@ def _open_payload(message: Mapping[str, object]) -> Mapping[str, object]:
     inner: Mapping[str, object] = {}
     for name in ("payload_nolimit", "payload"):
         held = message.get(name)
-        inner = inner or (_parse(held) if isinstance(held, str) else find_object(message, name))
+        inner = inner or (find_message(held, "payload") if isinstance(held, str) else find_object(message, name))
     return {_rename(name): value for name, value in (inner or message).items()}
-
-
-def _parse(text: str) -> Mapping[str, object]:
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        raise InvalidValue("payload", "is not valid JSON") from None
-    if not isinstance(found, dict):
-        raise InvalidValue("payload", "is no JSON object")
-    return found
 
 
 def _name_end(end: str, event: Mapping[str, object], side: str, context: ImportContext) -> str:
