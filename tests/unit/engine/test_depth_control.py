@@ -52,3 +52,25 @@ def test_second_request_waits_where_the_window_has_shrunk_since_both_were_dealt(
 def test_second_request_is_part_of_a_trial_or_of_a_proved_pipeline():
     assert asyncio.run(send_two(OriginTraits(), 2)) == (2, False)
     assert asyncio.run(send_two(OriginTraits(proved_depth=8), 4)) == (2, False)
+
+
+async def has_room_behind(sent: int, *, proved_depth: int) -> bool:
+    """Return whether more may follow requests that were dealt together and have left, where a deeper pipeline is open
+    to trial.
+    """
+    control, connection, traits = DepthControl(lambda: None), SentRequests(), OriginTraits(proved_depth=proved_depth)
+    opened = cast("Connection", connection)
+    connection.limit_silence = lambda *_: None  # type: ignore[attr-defined]  # the limit is the connection's own part
+    before = None
+    for number in range(sent):
+        request = read_file(100 + number)
+        control.send(opened, request, before, traits, window=4 * proved_depth, round_trip_s=0.0)
+        before = request
+    await asyncio.sleep(0)
+    return control.has_room(sent, 4 * proved_depth, traits, opened)
+
+
+def test_requests_follow_few_that_prove_nothing_deeper():
+    """Otherwise each batch would wait for the last answer of the one before it, a round trip each time."""
+    assert asyncio.run(has_room_behind(3, proved_depth=8))
+    assert not asyncio.run(has_room_behind(12, proved_depth=8))

@@ -18,17 +18,6 @@ from tradewind_agent.engine.origin.traits import OriginTraits
 from tradewind_agent.engine.transfer_host import FileExchange
 from tradewind_agent.errors import FileFault
 
-_MAX_REQUESTED_BYTES = 8 * 1024 * 1024
-"""No further request is sent while this much is still to come on the connection. It covers 1 Gbit/s at 60 ms;
-bytes that are not requested yet can still be dealt to a faster pipeline."""
-
-_MIN_REQUESTED_BYTES = 256 * 1024
-"""As the work runs out fewer bytes are requested at once, but at least these: 35 Mbit/s at 60 ms on a connection."""
-
-_REQUESTED_SHARE = 0.5
-"""Share of its even part of the remaining bytes that a connection requests at once. The rest goes to whichever
-connection finishes first, so that none is left with many files at the end (guided self-scheduling)."""
-
 _BUSY = frozenset({429, 503, 509})
 
 
@@ -49,6 +38,9 @@ class ExchangeSource(Protocol):
     @property
     def bytes_per_pipeline(self) -> float:
         """Return an even share of the chunk's remaining bytes."""
+
+    def compute_time_left_s(self) -> float:
+        """Return how long the chunk's remaining bytes take at its present rate."""
 
     def take_exchange(self, pipeline: "RequestPipeline") -> FileExchange | None:
         """Return the next request for ``pipeline``; ``None`` where nothing is left to request."""
@@ -157,8 +149,9 @@ class RequestPipeline:
     def _may_request_more(self, last: FileExchange, channel: ExchangeSource) -> bool:
         if self._is_cautious or not last.can_be_followed:
             return False
-        allowed_bytes = _REQUESTED_SHARE * channel.bytes_per_pipeline
-        most_bytes = min(max(allowed_bytes, _MIN_REQUESTED_BYTES), _MAX_REQUESTED_BYTES)
+        most_bytes = self._rate.compute_requested_bytes(
+            channel.compute_time_left_s(), channel.bytes_per_pipeline, is_divisible=last.can_be_divided
+        )
         return sum(exchange.expected_bytes for exchange in self._outstanding) < most_bytes
 
     def _compute_window(self, channel: ExchangeSource) -> int:

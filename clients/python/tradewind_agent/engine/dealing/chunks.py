@@ -1,6 +1,8 @@
 """Chunks in transfer: queue of files, channels, plan and counters."""
 
+import math
 import statistics
+import time
 from array import array
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -10,6 +12,7 @@ from tradewind.parameters import Parameters
 from tradewind.recommendation import ChunkPlan
 from tradewind_agent.engine.dealing.channels import ChunkDemand
 from tradewind_agent.engine.dealing.pending_files import JobTable, PendingFiles
+from tradewind_agent.engine.dealing.stream_rate import RecentRate
 from tradewind_agent.engine.dealing.work_queue import WorkQueue
 from tradewind_agent.engine.file_transfer import FileTransfer
 from tradewind_agent.engine.http.address import Origin
@@ -29,6 +32,9 @@ _WORTH_DIVIDING_S = 1.0
 _FAR_BEHIND = 2.0
 """Multiple of the time that half of the others still need, idle ones none: streams that are about as slow end about as
 soon."""
+
+_RATED_EVERY_S, _RATED_OVER_S = 0.25, 2.0
+"""How often the rate of a chunk is computed, and over how long."""
 
 MakeFile = Callable[["TransferChunk", Job], FileTransfer]
 """Makes the transfer of a job that belongs to a chunk."""
@@ -56,6 +62,9 @@ class Channel:
     @property
     def bytes_per_pipeline(self) -> float:
         return self.chunk.bytes_per_pipeline
+
+    def compute_time_left_s(self) -> float:
+        return self.chunk.compute_time_left_s()
 
     @property
     def surplus(self) -> int:
@@ -158,6 +167,8 @@ class TransferChunk:
         self.most_streams: int | None = None
         self.awaits_more = False
         self.used_part_bytes: int | None = None
+        self._rate = RecentRate()
+        self._rated_at_s, self._rated_bytes = time.monotonic(), 0
         self.apply_plan(plan)
 
     def apply_plan(self, plan: ChunkPlan) -> None:
@@ -253,6 +264,15 @@ class TransferChunk:
     def bytes_per_pipeline(self) -> float:
         """Return an even part of what is left, by the running count."""
         return self._estimate_remaining_bytes / max(len(self.channels) * self.parallelism, 1)
+
+    def compute_time_left_s(self) -> float:
+        """Return how long what is left takes at the rate of the last while; infinite before that is known."""
+        now_s = time.monotonic()
+        if (passed_s := now_s - self._rated_at_s) >= _RATED_EVERY_S:
+            self._rate.note(self.moved_bytes - self._rated_bytes, passed_s, _RATED_OVER_S)
+            self._rated_at_s, self._rated_bytes = now_s, self.moved_bytes
+        bytes_per_s = self._rate.compute_bytes_per_s(_RATED_EVERY_S)
+        return math.inf if bytes_per_s is None else self._estimate_remaining_bytes / bytes_per_s
 
     @property
     def _estimate_remaining_bytes(self) -> int:

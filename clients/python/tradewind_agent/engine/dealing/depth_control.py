@@ -111,19 +111,25 @@ class DepthControl:
         error, it may be another one's.
         """
         is_deeper = window > traits.proved_depth
-        if window <= 1 or not (is_deeper or isinstance(exchange.expected_answer, ExpectedStored)):
+        is_upload = isinstance(exchange.expected_answer, ExpectedStored)
+        if window <= 1 or not (is_deeper or is_upload):
             return None
 
         def end(verdict: TrialVerdict, members: int) -> None:
-            self._trial = None
             traits.note_trial(verdict, members)
-            connection.lift_silence_limit()
+            if trial is self._trial:
+                self._trial = None
+                connection.lift_silence_limit()
             if verdict is TrialVerdict.PROVED:
                 self._on_proved()
 
         def close() -> None:
             trial.close()
-            if is_deeper and trial is self._trial and trial.is_running:
+            if trial is not self._trial:
+                return
+            if len(trial.members) <= traits.proved_depth and not is_upload:
+                self._trial = None  # so few are proved: more may follow
+            elif is_deeper and trial.is_running:
                 connection.limit_silence(
                     FIRST_PATIENCE_S, max(BETWEEN_ANSWERS_S, _ROUND_TRIPS_OF_SILENCE * round_trip_s)
                 )

@@ -115,8 +115,6 @@ class Connection(asyncio.BufferedProtocol):
         """Queue a request behind those in flight and write as much as the socket takes."""
         if not self._in_flight:
             self._active_at = self._requested_at = self._loop.time()
-        else:
-            self._requested_at = None
         self._in_flight.append(exchange)
         self._writer.add(exchange)
         self._watch()
