@@ -192,21 +192,12 @@ def run(
                 read_resources=held.format_in_effect if prepared.options.limit_both_ends else None,
                 on_snapshot=None if on_snapshot is None else lambda snapshot: on_snapshot(snapshot, prepared),
             )
-        if prepared.listing.direction is Direction.DOWNLOAD:
-            movement = movement.accept_forbidden(prepared.options.listing, prepared.listing.format_address)
-        elif stage is None:
-            movement = reject_unstored(movement, prepared.listing, held.engine)
+        movement = _check_movement(movement, prepared, held.engine, is_staged=stage is not None)
         held.finish_trial(movement.result.bytes_moved)
         if stage is not None:
             stage.note_end()
-        session.identity = replace(session.identity, store=_find_store(prepared))
-        by_servers = movement.result.bytes_by_servers > 0
-        if by_servers != prepared.listing.by_servers:
-            session.identity = _rename_mover(session.identity, prepared.listing, by_servers=by_servers)
-        path = prepared.path
-        if not by_servers:
-            least_s, loaded_s = movement.last.path.min_rtt_s, movement.loaded_rtt_s
-            path = add_measured_rtts(path, least_s, loaded_s, stated_s=prepared.options.rtt_s)
+        session.identity = _complete_identity(session.identity, prepared, movement)
+        path = _add_measured_path(prepared, movement)
         timeline = tuple(tuning.ticks) if tuning is not None else ()
         session.status = find_status(movement)
         session.failure = find_failure(movement, prepared.listing.format_address)
@@ -219,17 +210,30 @@ def run(
     return report if stage is None else _add_stage(report, prepared.listing, stage)
 
 
-def _rename_mover(identity: TransferIdentity, listing: Listing, *, by_servers: bool) -> TransferIdentity:
-    """Return the identity of a copy that was moved by others than expected."""
-    mover = replace(identity.mover, name=name_mover(listing, by_servers=by_servers))
-    return replace(identity, mover=mover)
+def _check_movement(movement: Movement, prepared: PreparedCopy, engine: EngineOptions, *, is_staged: bool) -> Movement:
+    """Return a movement with what both ends say of it now: files that may be left out, uploads that are not there."""
+    if prepared.listing.direction is Direction.DOWNLOAD:
+        return movement.accept_forbidden(prepared.options.listing, prepared.listing.format_address)
+    return movement if is_staged else reject_unstored(movement, prepared.listing, engine)
 
 
-def _find_store(prepared: PreparedCopy) -> str | None:
-    """Return the kind of the remote end; that a web server speaks WebDAV may only have shown meanwhile."""
-    store = prepared.listing.store
-    is_webdav = prepared.options.engine.hooks.speaks_webdav(prepared.listing.remote)
-    return "webdav" if store == HTTP_STORE.kind and is_webdav else store
+def _complete_identity(identity: TransferIdentity, prepared: PreparedCopy, movement: Movement) -> TransferIdentity:
+    """Return the identity with the kind of the remote end, which may only have shown meanwhile, and who moved files."""
+    listing = prepared.listing
+    is_webdav = listing.store == HTTP_STORE.kind and prepared.options.engine.hooks.speaks_webdav(listing.remote)
+    identity = replace(identity, store="webdav" if is_webdav else listing.store)
+    by_servers = movement.result.bytes_by_servers > 0
+    if by_servers == listing.by_servers:
+        return identity
+    return replace(identity, mover=replace(identity.mover, name=name_mover(listing, by_servers=by_servers)))
+
+
+def _add_measured_path(prepared: PreparedCopy, movement: Movement) -> Path:
+    """Return the path with the round trips that the copy has seen; servers that moved it themselves show none."""
+    if movement.result.bytes_by_servers > 0:
+        return prepared.path
+    least_s, loaded_s = movement.last.path.min_rtt_s, movement.loaded_rtt_s
+    return add_measured_rtts(prepared.path, least_s, loaded_s, stated_s=prepared.options.rtt_s)
 
 
 def _find_limited_end(prepared: PreparedCopy, movement: Movement) -> str:
