@@ -18,6 +18,8 @@ from tradewind_agent.errors import CopyFailed, UnusableSource
 from tradewind_agent.system_errors import explain_os_error
 
 _COMPARED_SUM = "sha256"
+_TIME_STEPS_NS = (1, 100, 1_000, 1_000_000, 1_000_000_000)
+"""Steps of the times that file systems store: ext4 and XFS, NTFS, network and archive formats, older ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +146,13 @@ def decide(job: LocalJob, rule: SkipRule, *, compares_bytes: bool) -> LocalDecis
     if compares_bytes:
         sums = (compute_checksum(str(each), _COMPARED_SUM) for each in (job.source, job.destination))
         return LocalDecision.STAYS if next(sums) == next(sums) else LocalDecision.COPIED
-    is_same = int(there.st_mtime) == int(job.found.st_mtime)
+    is_same = _is_same_time(there.st_mtime_ns, job.found.st_mtime_ns)
     return LocalDecision.STAYS if is_same else LocalDecision.COPIED
+
+
+def _is_same_time(there_ns: int, source_ns: int) -> bool:
+    """Return whether a file has the time of its source, as exactly as its file system stores times."""
+    return any(there_ns % each == 0 and there_ns // each == source_ns // each for each in _TIME_STEPS_NS)
 
 
 def list_copied(listing: LocalListing, rule: SkipRule, *, compares_bytes: bool) -> list[LocalJob]:
