@@ -1,7 +1,8 @@
-"""Whether a WebDAV server has the files that it acknowledged, by its list of each folder.
+"""Whether a server has the files that it acknowledged: by the list of each folder that a WebDAV server gives.
 
 Where a quota or a disk is full, a gateway may store less than was sent, or nothing, and answer with success. The first
-file of a server and large ones are looked at while they are sent; one list of a folder shows all others.
+file of a server and large ones are looked at while they are sent; one list of a folder shows all others. Of a server
+without such lists some files are looked at, and all where it lacks one of them.
 """
 
 import asyncio
@@ -18,20 +19,35 @@ from tradewind_agent.engine.remote.index_request import IndexClient
 from tradewind_agent.errors import FileFault, UnusableSource
 
 _MISSING = frozenset({404, 410})
+_IS_MISSING = -1
+_FRESH = {"Cache-Control": "no-cache"}
 _REQUESTS_AT_ONCE = 8
+_SAMPLED = 8
+"""Files that are looked at one by one where the server lists no folder."""
+
+_SECOND_LOOK_S = 2.0
+"""Time before a file that seems to be missing is looked at again: caches may remember that there was none."""
 
 
 async def find_unstored(jobs: Sequence[UploadJob], options: EngineOptions) -> Mapping[str, str]:
     """Return by address why files are not stored as they were sent, though the server acknowledged them.
 
-    A server that lists no folder as WebDAV servers do is asked once. Where its list has another size, or not the file,
-    the file itself is asked for: lists may be older, and write names in another way.
+    A server that lists no folder as WebDAV servers do is asked for a list once, and then for some files. Where its list
+    has another size, or not the file, the file itself is asked for: lists may be older, and write names in another way.
     """
     check = _Check(options)
     folders = [list(group) for _, group in groupby(sorted(jobs, key=_find_folder), key=_find_folder)]
-    if not folders or not await check.look_at(folders[0]):
+    if not folders:
         return {}
-    await asyncio.gather(*map(check.look_at, folders[1:]))
+    if await check.look_at(folders[0]):
+        await asyncio.gather(*map(check.look_at, folders[1:]))
+        return check.found
+    if len(jobs) == 1:  # the first file was looked at when it was sent
+        return {}
+    last = len(jobs) - 1
+    sample = [jobs[each] for each in sorted({round(last * each / (_SAMPLED - 1)) for each in range(_SAMPLED)})]
+    if await check.look_at_files(sample) and len(sample) < len(jobs):
+        await check.look_at_files(jobs)
     return check.found
 
 
@@ -61,23 +77,56 @@ class _Check:
         await asyncio.gather(*(self._ask(job, sizes) for job in _select_other(jobs, sizes)))
         return True
 
+    async def look_at_files(self, jobs: Sequence[UploadJob]) -> bool:
+        """Ask for files one by one; return whether some are missing or of another size.
+
+        A server that shows none of them may not show files at all, which says nothing.
+        """
+        seen = await asyncio.gather(*map(self._find_stored_bytes, jobs))
+        if not any(stored_bytes == job.size_bytes for job, stored_bytes in zip(jobs, seen, strict=True)):
+            return False
+        wrong = [job for job, found in zip(jobs, seen, strict=True) if found not in (None, job.size_bytes)]
+        if not wrong:
+            return False
+        await asyncio.sleep(_SECOND_LOOK_S)
+        again = await asyncio.gather(*map(self._find_stored_bytes, wrong))
+        for job, stored_bytes in zip(wrong, again, strict=True):
+            if stored_bytes == _IS_MISSING:
+                self._note_missing(job)
+            elif stored_bytes not in (None, job.size_bytes):
+                self._note_other_size(job, stored_bytes)
+        return bool(self.found)
+
+    async def _find_stored_bytes(self, job: UploadJob) -> int | None:
+        """Return the size that the server states of a file, `_IS_MISSING` of none; ``None`` if it does not say."""
+        async with self._gate:
+            try:
+                answer = await fetch(job.destination, self._once, _FRESH, method="HEAD")
+            except (FileFault, UnusableSource):
+                return None
+        if answer.head.status in _MISSING:
+            return None if "age" in answer.head.headers else _IS_MISSING
+        return find_stored_bytes(answer.head)
+
+    def _note_missing(self, job: UploadJob) -> None:
+        self.found[str(job)] = "the server acknowledged the file, and does not have it"
+
+    def _note_other_size(self, job: UploadJob, stored_bytes: int | None) -> None:
+        size = format_count(stored_bytes or 0, "byte")
+        self.found[str(job)] = f"the server acknowledged the file, and has {size} of {job.size_bytes}"
+
     async def _ask(self, job: UploadJob, sizes: Mapping[str, int | None]) -> None:
         """Note what is wrong with a file whose entry is of another size or missing, unless it is there by itself."""
         stored_bytes, is_there = sizes.get(job.destination.name), job.destination.name in sizes
-        async with self._gate:
-            try:
-                answer = await fetch(job.destination, self._once, {"Cache-Control": "no-cache"}, method="HEAD")
-            except (FileFault, UnusableSource):
-                answer = None
-        if answer is not None and answer.head.status in _MISSING:
+        by_itself = await self._find_stored_bytes(job)
+        if by_itself == _IS_MISSING:
             is_there = False
-        elif answer is not None and (by_itself := find_stored_bytes(answer.head)) is not None:
+        elif by_itself is not None:
             stored_bytes, is_there = by_itself, True
         if not is_there:
-            self.found[str(job)] = "the server acknowledged the file, and does not have it"
+            self._note_missing(job)
         elif stored_bytes != job.size_bytes:
-            size = format_count(stored_bytes or 0, "byte")
-            self.found[str(job)] = f"the server acknowledged the file, and has {size} of {job.size_bytes}"
+            self._note_other_size(job, stored_bytes)
 
 
 def _select_other(jobs: Sequence[UploadJob], sizes: Mapping[str, int | None]) -> Iterator[UploadJob]:
