@@ -8,6 +8,7 @@ import pytest
 
 from tests.integration.engine.servers.store import Store
 from tests.integration.engine.transfers import options
+from tests.integration.serve_files.serving import serving
 from tradewind_agent.copy.reporting.report import CopyReport
 from tradewind_agent.copy.run import copy_files
 from tradewind_agent.engine import Url, list_uploads
@@ -88,9 +89,7 @@ def test_server_without_lists_that_stores_nothing_after_a_while_is_found(source:
         return body if path in stored else None
 
     report = send(source, Store(keep=keep))
-    assert {failure.reason for failure in report.failures} == {
-        "the server acknowledged the file, and does not have it"
-    }
+    assert {failure.reason for failure in report.failures} == {"the server acknowledged the file, and does not have it"}
     assert (len(report.failures), report.files_done) == (len(SIZES) - 20, 20)
 
 
@@ -101,3 +100,16 @@ def test_server_without_lists_that_has_all_files_is_believed(source: Path, shown
     report = send(source, store)
     assert (report.failures, report.files_done) == ((), len(SIZES))
     assert store.methods.count("HEAD") < len(SIZES)
+
+
+@pytest.mark.usefixtures("_no_wait")
+def test_receiver_of_a_copy_between_servers_that_stores_nothing_is_found(source: Path):
+    async def story(origin: str) -> CopyReport:
+        store = Store(keep=lambda path, body: None if path > "/up/f30" else body, folders={"/", "/up/"})
+        async with store:
+            return await asyncio.to_thread(copy_files, [origin], f"{store.url}/up/")
+
+    with serving(source) as server:
+        report = asyncio.run(story(f"{server.url}/"))
+    assert (len(report.failures), report.files_done) == (29, 31)
+    assert all(failure.reason.endswith("acknowledged the file, and does not have it") for failure in report.failures)
