@@ -179,3 +179,14 @@ def test_folder_in_place_of_a_file_is_refused_before_anything_is_written(env, so
     (tmp_path / "copy" / "tool").mkdir(parents=True)
     assert run("copy", f"{source}/", f"{tmp_path}/copy/", env=env).code == 1
     assert sorted(path.name for path in (tmp_path / "copy").iterdir()) == ["empty", "sub", "tool"]
+
+
+def test_selection_that_takes_nothing_of_the_source_removes_nothing(env, source, tmp_path):
+    (tmp_path / "copy").mkdir()
+    (tmp_path / "copy" / "old.nc").write_bytes(b"x")
+    outcome = run("copy", f"{source}/", f"{tmp_path}/copy/", "--include", "*.nc", "--delete", "--yes", env=env)
+    assert (outcome.code, outcome.error) == (
+        1,
+        "tradewind: nothing to copy: 3 files excluded, and nothing else is there",
+    )
+    assert (tmp_path / "copy" / "old.nc").exists()

@@ -7,14 +7,14 @@ from enum import Enum
 from pathlib import Path
 
 from tradewind.errors import InvalidValue
-from tradewind_agent.copy.listing_checks import require_one_folder
+from tradewind_agent.copy.listing_checks import make_empty_failure, require_one_folder
 from tradewind_agent.copy.removal import PlannedRemoval, plan_local_removal
 from tradewind_agent.engine.local.checksums import compute_checksum
 from tradewind_agent.engine.local.local_tree import list_tree
 from tradewind_agent.engine.remote.omissions import ListingRules, Omission, OmissionKind
-from tradewind_agent.engine.remote.path_selection import NOTHING_EXCLUDED, Excluded, Selecting
+from tradewind_agent.engine.remote.path_selection import Excluded, Selecting
 from tradewind_agent.engine.skipping import SkipRule
-from tradewind_agent.errors import CopyFailed, UnusableSource
+from tradewind_agent.errors import UnusableSource
 from tradewind_agent.system_errors import explain_os_error
 
 _COMPARED_SUM = "sha256"
@@ -85,8 +85,8 @@ def list_local_files(sources: Sequence[Path], destination: str, rules: ListingRu
                 raise UnusableSource(f"{first} and {found} would both become {found.destination}")
     accepted = tuple(each for each in omissions if rules.is_accepted(each))
     left_out = tuple(each for each in omissions if each not in accepted)
-    if not jobs and not omissions and selecting.excluded == NOTHING_EXCLUDED:
-        raise CopyFailed("nothing to copy: the sources hold no files")
+    if not jobs and not omissions:
+        raise make_empty_failure(selecting.excluded)
     removal = None
     if rules.delete:
         begin = len(str(target / "x")) - 1
