@@ -59,7 +59,7 @@ def test_head_that_is_never_answered_holds_up_no_list_of_sizes(tmp_path: Path, m
     assert asked < 100
 
 
-def test_wait_that_a_rate_limit_asks_for_in_its_answer_to_head_is_kept(tmp_path: Path):
+def test_wait_that_a_rate_limit_requests_in_its_answer_to_head_is_obeyed(tmp_path: Path):
     async def limited(asked: RoughRequest, writer: asyncio.StreamWriter) -> None:
         writer.write(head("429 Too Many Requests", asked, Content_Length=0, Retry_After=1))
 

@@ -268,7 +268,7 @@ class ObjectUpload(DividedUpload):
     def _refuse_step(self, exchange: ObjectExchange, head: ResponseHead) -> None:
         """Handle a refusal; a store that lists no unfinished uploads gets the file from its beginning."""
         code = find_error_code(self.url, exchange.document)
-        if not (exchange.step is UploadStep.BEGIN and head.status in LOAD_STATUSES):  # it has begun nothing
+        if not (exchange.step is UploadStep.BEGIN and head.status in LOAD_STATUSES):  # it has started nothing
             self._take_back(exchange)
         if exchange.step in (UploadStep.FIND, UploadStep.LIST) and head.status in _CANNOT_LIST:
             self._step, self._store_id = UploadStep.BEGIN, ""
