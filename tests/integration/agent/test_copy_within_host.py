@@ -146,3 +146,47 @@ def test_interrupt_leaves_no_part(source, tmp_path, monkeypatch):
     outcome = copy_by_hand(source, tmp_path / "copy", interrupt)
     assert outcome.is_cancelled
     assert not [path for path in (tmp_path / "copy").rglob("*") if path.is_file()]
+
+
+def test_change_within_the_second_is_copied(env, source, tmp_path):
+    run("copy", f"{source}/", f"{tmp_path}/copy/", env=env)
+    (source / "tool").write_bytes(b"new")
+    os.utime(source / "tool", ns=(NANOSECOND + 1_000, NANOSECOND + 1_000))
+    assert run("copy", f"{source}/", f"{tmp_path}/copy/", "--json", env=env).document["files_done"] == 1
+    assert (tmp_path / "copy" / "tool").read_bytes() == b"new"
+
+
+@pytest.mark.parametrize("step_ns", [100, 1_000, 1_000_000, 1_000_000_000])
+def test_time_that_a_file_system_stores_less_exactly_is_the_same(env, source, tmp_path, step_ns: int):
+    run("copy", f"{source}/", f"{tmp_path}/copy/", env=env)
+    stored_ns = NANOSECOND // step_ns * step_ns
+    os.utime(tmp_path / "copy" / "tool", ns=(stored_ns, stored_ns))
+    assert run("copy", f"{source}/", f"{tmp_path}/copy/", "--json", env=env).document["files_skipped"] == 3
+
+
+def test_files_named_like_unfinished_copies_are_left_out_and_named(env, source, tmp_path):
+    (source / ".tool.tradewind-part").write_bytes(b"not ours")
+    for number in range(100):  # those before are named by then
+        (source / f"file{number}").write_bytes(b"x")
+    outcome = run("copy", f"{source}/", f"{tmp_path}/copy/", env=env)
+    assert outcome.code == 1
+    assert f"1 left out, first {source}/.tool.tradewind-part: it has the name of an unfinished copy" in outcome.out
+    assert (tmp_path / "copy" / "tool").read_bytes() == b"#!x"
+    assert not (tmp_path / "copy" / ".tool.tradewind-part").exists()
+
+
+def test_folder_in_place_of_a_file_is_refused_before_anything_is_written(env, source, tmp_path):
+    (tmp_path / "copy" / "tool").mkdir(parents=True)
+    assert run("copy", f"{source}/", f"{tmp_path}/copy/", env=env).code == 1
+    assert sorted(path.name for path in (tmp_path / "copy").iterdir()) == ["empty", "sub", "tool"]
+
+
+def test_selection_that_takes_nothing_of_the_source_removes_nothing(env, source, tmp_path):
+    (tmp_path / "copy").mkdir()
+    (tmp_path / "copy" / "old.nc").write_bytes(b"x")
+    outcome = run("copy", f"{source}/", f"{tmp_path}/copy/", "--include", "*.nc", "--delete", "--yes", env=env)
+    assert (outcome.code, outcome.error) == (
+        1,
+        "tradewind: nothing to copy: 3 files excluded, and nothing else is there",
+    )
+    assert (tmp_path / "copy" / "old.nc").exists()

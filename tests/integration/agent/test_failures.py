@@ -52,6 +52,16 @@ def test_an_unknown_host_is_reported_as_a_name(env, tmp_path):
         assert "Errno" not in outcome.error
 
 
+@pytest.mark.parametrize("options", [(), ("--json",), ("--dry-run",), ("--dry-run", "--json")])
+def test_signature_of_an_address_is_not_shown(env, tmp_path, options: tuple[str, ...]):
+    (tmp_path / "empty").mkdir()
+    with serving(tmp_path / "empty") as server:
+        address = f"{server.url}/gone.bin?X-Amz-Signature=hush&X-Amz-Expires=60"
+        outcome = run("copy", address, str(tmp_path / "copy"), *options, env=env)
+    assert "gone.bin" in outcome.out + outcome.err
+    assert "hush" not in outcome.out + outcome.err
+
+
 def test_an_untrusted_certificate_names_the_option_that_trusts_it(env, tmp_path):
     (tmp_path / "certificates").mkdir()
     made = make_certificates(tmp_path / "certificates")

@@ -41,10 +41,19 @@ def test_object_that_is_damaged_each_time_is_a_failure(tmp_path: Path, stated):
     assert failure.reason.startswith(OTHER)
 
 
-def test_damaged_part_is_sent_again(tmp_path: Path):
-    store = ObjectStore(damage=damage_first, stated=state_crc32)
+@pytest.mark.parametrize("stated", [state_crc32, lambda _: {}], ids=["by its sum", "by its tag"])
+def test_damaged_part_is_sent_again(tmp_path: Path, stated):
+    store = ObjectStore(damage=damage_first, stated=stated)
     assert send(store, tmp_path / "f").failures == ()
     assert store.objects == {"up/file": CONTENT}
+
+
+@pytest.mark.parametrize("stated", [state_crc32, lambda _: {}], ids=["by its sum", "by its tag"])
+def test_parts_that_are_damaged_each_time_are_a_failure(tmp_path: Path, stated):
+    store = ObjectStore(damage=damage_all, stated=stated)
+    (failure,) = send(store, tmp_path / "f").failures
+    assert failure.reason.startswith(OTHER)
+    assert (store.objects, store.uploads) == ({}, {})
 
 
 @pytest.mark.parametrize("is_right", [True, False])
@@ -68,5 +77,6 @@ def test_sum_of_the_joined_parts_is_compared(tmp_path: Path, *, is_right: bool):
         lambda _: {"x-amz-checksum-crc32c": "AAAAAA=="},
     ],
 )
-def test_tags_that_are_no_sums_of_the_object_are_not_compared(tmp_path: Path, stated):
-    assert send(ObjectStore(stated=stated), tmp_path / "f", SMALL).failures == ()
+@pytest.mark.parametrize("content", [SMALL, CONTENT], ids=["object", "parts"])
+def test_tags_that_are_no_sums_of_what_was_sent_are_not_compared(tmp_path: Path, stated, content: bytes):
+    assert send(ObjectStore(stated=stated), tmp_path / "f", content).failures == ()

@@ -317,3 +317,20 @@ def test_over_one_stream_long_files_go_in_parts_too(tmp_path: Path, size: int, p
     assert send(store, tmp_path / "file", CONTENT[:size], part_bytes, streams=1).failures == ()
     assert store.objects == {"up/file": CONTENT[:size]}
     assert store.requests.count("PUT uploadId partNumber") == parts
+
+
+def test_store_that_permits_one_request_at_a_time_gets_the_file(tmp_path: Path):
+    """Every second request of those that begin an upload is refused, as by a limit that each query uses up."""
+    seen = 0
+
+    def fault(head: RequestHead, _: int) -> tuple[str, str] | None:
+        nonlocal seen
+        if "uploads" not in head.target:
+            return None
+        seen += 1
+        return ("503 Slow Down", "SlowDown") if seen % 2 == 0 else None
+
+    store = ObjectStore(fault=fault)
+    assert send(store, tmp_path / "f").failures == ()
+    assert store.objects == {"up/file": CONTENT}
+    assert store.requests.count("GET uploads") == 1

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tradewind_agent.query_secrets import hide_query_secrets
+
 PROGRAM = "tradewind"
 
 
@@ -76,8 +78,8 @@ class Terminal:
 
 
 def format_one_line(text: str) -> str:
-    """Return ``text`` on one line, with what moves a terminal's cursor spelt out."""
-    return escape_unprintable(" ".join(text.split()))
+    """Return ``text`` on one line, with what moves a terminal's cursor spelt out, and no secrets of addresses."""
+    return escape_unprintable(hide_query_secrets(" ".join(text.split())))
 
 
 def escape_unprintable(text: str) -> str:

@@ -5,11 +5,11 @@ from dataclasses import replace
 
 from tradewind_agent.copy.listing import Listing
 from tradewind_agent.copy.moving import Movement
-from tradewind_agent.engine.jobs import FileFailure, UploadJob
+from tradewind_agent.engine.jobs import DownloadJob, FileFailure
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.engine.skipping import SkipRule
 from tradewind_agent.stores.http import HTTP_STORE
-from tradewind_agent.stores.http_acknowledged import find_unstored
+from tradewind_agent.stores.http_acknowledged import SentJob, find_unstored
 
 
 def reject_unstored(movement: Movement, listing: Listing, options: EngineOptions) -> Movement:
@@ -24,7 +24,7 @@ def reject_unstored(movement: Movement, listing: Listing, options: EngineOptions
     sent = [
         job
         for job in listing.jobs
-        if isinstance(job, UploadJob) and str(job) not in failed and not _may_stay_different(job, options)
+        if not isinstance(job, DownloadJob) and str(job) not in failed and not _may_stay_different(job, options)
     ]
     lost = asyncio.run(find_unstored(sent, options))
     failures = tuple(FileFailure(address, reason, is_retryable=True) for address, reason in lost.items())
@@ -32,6 +32,6 @@ def reject_unstored(movement: Movement, listing: Listing, options: EngineOptions
     return replace(movement, result=replace(result, files_done=done, failures=(*result.failures, *failures)))
 
 
-def _may_stay_different(job: UploadJob, options: EngineOptions) -> bool:
+def _may_stay_different(job: SentJob, options: EngineOptions) -> bool:
     """Return whether a file that was there before may rightly stay as it is, in another size."""
     return options.skip is not SkipRule.SAME and job.stored is not None

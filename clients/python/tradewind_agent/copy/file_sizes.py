@@ -1,13 +1,14 @@
 """Sizes of files that no listing states, as the server reports them."""
 
 import asyncio
+from http import HTTPStatus
 
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.http.fetch import OnConnection, fetch
 from tradewind_agent.engine.jobs import DownloadJobs
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.engine.remote.listing import HTML_TYPES, is_page_name, parse_media_type
-from tradewind_agent.errors import FileFault
+from tradewind_agent.errors import FileFault, RefusedByServer
 
 MOST_SIZE_QUERIES = 64
 """Files without a known size that are queried one by one; the sizes of the others are estimated from these."""
@@ -48,9 +49,16 @@ class _SizeQueries:
                 answer = await fetch(
                     url, self._options, {"Accept-Encoding": "identity"}, method="HEAD", on_connection=self._seen
                 )
-            except FileFault:
+            except FileFault as fault:
                 self._is_unanswered = True
+                await self._obey(fault)
                 return None
         is_page = parse_media_type(answer.head.headers.get("content-type", "")) in HTML_TYPES
         # A program's page has another size each time it is made, and none that its answer could be measured by.
         return None if is_page and not is_page_name(url.name) else answer.stated_bytes
+
+    async def _obey(self, fault: FileFault) -> None:
+        """Wait as long as a server asks for that limits the rate of requests: those of the transfer come next."""
+        is_rate = isinstance(fault, RefusedByServer) and fault.status == HTTPStatus.TOO_MANY_REQUESTS
+        if is_rate and fault.retry_after_s is not None and self._options.retry.permits(fault.retry_after_s):
+            await asyncio.sleep(fault.retry_after_s)

@@ -35,6 +35,7 @@ from tradewind_agent.engine.remote.omissions import REPORT_ALL, ListingRules, Om
 from tradewind_agent.engine.remote.path_selection import Excluded
 from tradewind_agent.engine.remote.remote_tree import OnFolders
 from tradewind_agent.engine.remote.source import UploadList, list_uploads
+from tradewind_agent.query_secrets import hide_query_secrets
 from tradewind_agent.session.server_query import NO_DOCUMENT, fetch_document
 from tradewind_agent.session.transfer_naming import TRANSFERS_PATH
 from tradewind_agent.stores.http import HTTP_STORE
@@ -77,11 +78,11 @@ class Listing:
     by_servers: bool = False
 
     def format_address(self, url: str) -> str:
-        """Return the address of a file as the user writes it."""
+        """Return the address of a file as the user writes it, without the secrets of a query."""
         for begin, alias in self.aliases:
             if url.startswith(begin):
                 return alias + unquote(url.removeprefix(begin), errors="surrogateescape")
-        return url
+        return hide_query_secrets(url)
 
 
 def list_files(

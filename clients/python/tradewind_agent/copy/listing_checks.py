@@ -13,7 +13,7 @@ from tradewind_agent.engine.jobs import DownloadJobs, Job, find_repeated
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.engine.remote.listing import HTML_TYPES, parse_media_type
 from tradewind_agent.engine.remote.omissions import ListingRules
-from tradewind_agent.engine.remote.path_selection import NOTHING_EXCLUDED
+from tradewind_agent.engine.remote.path_selection import NOTHING_EXCLUDED, Excluded
 from tradewind_agent.engine.remote.source import DownloadList, UploadList
 from tradewind_agent.engine.skipping import SkipRule
 from tradewind_agent.engine.store_access import ObjectProperties
@@ -51,12 +51,17 @@ def check_any(found: DownloadList | UploadList) -> None:
     if found.jobs:
         return
     omissions, excluded = found.omissions, found.excluded
-    if not omissions and excluded == NOTHING_EXCLUDED:
-        raise CopyFailed("nothing to copy: the sources hold no files")
     if not omissions:
-        raise CopyFailed(f"nothing to copy: {describe_excluded(excluded)}, and nothing else is there")
+        raise make_empty_failure(excluded)
     more = f", and {len(omissions) - 1} more things were left out" if len(omissions) > 1 else ""
     raise CopyFailed(f"nothing to copy: {omissions[0].place} {omissions[0].reason}{more}")
+
+
+def make_empty_failure(excluded: Excluded) -> CopyFailed:
+    """Return the error for sources without a file that is selected: with --delete all would be removed."""
+    if excluded == NOTHING_EXCLUDED:
+        return CopyFailed("nothing to copy: the sources hold no files")
+    return CopyFailed(f"nothing to copy: {describe_excluded(excluded)}, and nothing else is there")
 
 
 def check_distinct(jobs: Sequence[Job]) -> None:

@@ -140,7 +140,10 @@ class FileDownload(StoredDownload):
         answered = self._learn_version(head, total)
         if read.peek:
             return self._compare_local
-        if not self._match_parts(answered, is_all=read.first == 0 and last == total - 1):
+        is_all = read.first == 0 and last == total - 1
+        if not (is_all or read.ranged or self.traits.ranges):  # the rest would never come
+            return partial(self.fault, MalformedResponse("a part, though the entire file was requested"))
+        if not self._match_parts(answered, is_all=is_all):
             return _ignore_part
         requested_last, read.last = read.last, last
         self._undealt.add(last + 1, total - 1 if was_unknown or requested_last is None else requested_last)

@@ -1,7 +1,8 @@
-"""Whether a WebDAV server has the files that it acknowledged, by its list of each folder.
+"""Whether a server has the files that it acknowledged: by the list of each folder that a WebDAV server gives.
 
 Where a quota or a disk is full, a gateway may store less than was sent, or nothing, and answer with success. The first
-file of a server and large ones are looked at while they are sent; one list of a folder shows all others.
+file of a server and large ones are looked at while they are sent; one list of a folder shows all others. Of a server
+without such lists some files are looked at, and all where it lacks one of them.
 """
 
 import asyncio
@@ -12,30 +13,55 @@ from tradewind.units import format_count
 from tradewind_agent.engine.checked_upload import find_stored_bytes
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.http.fetch import fetch
-from tradewind_agent.engine.jobs import UploadJob
+from tradewind_agent.engine.jobs import RelayJob, UploadJob
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.engine.remote.index_request import IndexClient
 from tradewind_agent.errors import FileFault, UnusableSource
 
 _MISSING = frozenset({404, 410})
+_IS_MISSING = -1
+_FRESH = {"Cache-Control": "no-cache"}
 _REQUESTS_AT_ONCE = 8
+_SAMPLED = 8
+"""Files that are looked at one by one where the server lists no folder."""
+
+_SECOND_LOOK_S = 2.0
+"""Time before a file that seems to be missing is looked at again: caches may remember that there was none."""
+
+SentJob = UploadJob | RelayJob
 
 
-async def find_unstored(jobs: Sequence[UploadJob], options: EngineOptions) -> Mapping[str, str]:
+async def find_unstored(jobs: Sequence[SentJob], options: EngineOptions) -> Mapping[str, str]:
     """Return by address why files are not stored as they were sent, though the server acknowledged them.
 
-    A server that lists no folder as WebDAV servers do is asked once. Where its list has another size, or not the file,
-    the file itself is asked for: lists may be older, and write names in another way.
+    A server that lists no folder as WebDAV servers do is asked for a list once, and then for some files. Where its list
+    has another size, or not the file, the file itself is asked for: lists may be older, and write names in another way.
     """
     check = _Check(options)
     folders = [list(group) for _, group in groupby(sorted(jobs, key=_find_folder), key=_find_folder)]
-    if not folders or not await check.look_at(folders[0]):
+    if not folders:
         return {}
-    await asyncio.gather(*map(check.look_at, folders[1:]))
+    if await check.look_at(folders[0]):
+        await asyncio.gather(*map(check.look_at, folders[1:]))
+        return check.found
+    if len(jobs) == 1:  # the first file was looked at when it was sent
+        return {}
+    last = len(jobs) - 1
+    sample = [jobs[each] for each in sorted({round(last * each / (_SAMPLED - 1)) for each in range(_SAMPLED)})]
+    if await check.look_at_files(sample) and len(sample) < len(jobs):
+        await check.look_at_files(jobs)
     return check.found
 
 
-def _find_folder(job: UploadJob) -> str:
+def _is_other(job: SentJob, stored_bytes: int | None) -> bool:
+    """Return whether a size that the server states is not that of the file.
+
+    A file that another server sent may have another size than that server had listed.
+    """
+    return stored_bytes is not None and isinstance(job, UploadJob) and stored_bytes != job.size_bytes
+
+
+def _find_folder(job: SentJob) -> str:
     return job.destination.folder
 
 
@@ -48,7 +74,7 @@ class _Check:
         self._index = IndexClient(options)
         self._gate = asyncio.Semaphore(_REQUESTS_AT_ONCE)
 
-    async def look_at(self, jobs: Sequence[UploadJob]) -> bool:
+    async def look_at(self, jobs: Sequence[SentJob]) -> bool:
         """Compare the files that were sent to one folder with its list; return whether there is one."""
         place = jobs[0].destination
         try:
@@ -61,28 +87,63 @@ class _Check:
         await asyncio.gather(*(self._ask(job, sizes) for job in _select_other(jobs, sizes)))
         return True
 
-    async def _ask(self, job: UploadJob, sizes: Mapping[str, int | None]) -> None:
-        """Note what is wrong with a file whose entry is of another size or missing, unless it is there by itself."""
-        stored_bytes, is_there = sizes.get(job.destination.name), job.destination.name in sizes
+    async def look_at_files(self, jobs: Sequence[SentJob]) -> bool:
+        """Ask for files one by one; return whether some are missing or of another size.
+
+        A server that shows none of them may not show files at all, which says nothing.
+        """
+        seen = await asyncio.gather(*map(self._find_stored_bytes, jobs))
+        found = list(zip(jobs, seen, strict=True))
+        if all(stored in (None, _IS_MISSING) or _is_other(job, stored) for job, stored in found):
+            return False
+        wrong = [job for job, stored in found if stored == _IS_MISSING or _is_other(job, stored)]
+        if not wrong:
+            return False
+        await asyncio.sleep(_SECOND_LOOK_S)
+        again = await asyncio.gather(*map(self._find_stored_bytes, wrong))
+        for job, stored_bytes in zip(wrong, again, strict=True):
+            if stored_bytes == _IS_MISSING:
+                self._note_missing(job)
+            elif _is_other(job, stored_bytes):
+                self._note_other_size(job, stored_bytes)
+        return bool(self.found)
+
+    async def _find_stored_bytes(self, job: SentJob) -> int | None:
+        """Return the size that the server states of a file, `_IS_MISSING` of none; ``None`` if it does not say."""
         async with self._gate:
             try:
-                answer = await fetch(job.destination, self._once, {"Cache-Control": "no-cache"}, method="HEAD")
+                answer = await fetch(job.destination, self._once, _FRESH, method="HEAD")
             except (FileFault, UnusableSource):
-                answer = None
-        if answer is not None and answer.head.status in _MISSING:
+                return None
+        if answer.head.status in _MISSING:
+            return None if "age" in answer.head.headers else _IS_MISSING
+        return find_stored_bytes(answer.head)
+
+    def _note_missing(self, job: SentJob) -> None:
+        server = "the server" if isinstance(job, UploadJob) else str(job.destination.origin)
+        self.found[str(job)] = f"{server} acknowledged the file, and does not have it"
+
+    def _note_other_size(self, job: SentJob, stored_bytes: int | None) -> None:
+        size = format_count(stored_bytes or 0, "byte")
+        self.found[str(job)] = f"the server acknowledged the file, and has {size} of {job.size_bytes}"
+
+    async def _ask(self, job: SentJob, sizes: Mapping[str, int | None]) -> None:
+        """Note what is wrong with a file whose entry is of another size or missing, unless it is there by itself."""
+        stored_bytes, is_there = sizes.get(job.destination.name), job.destination.name in sizes
+        by_itself = await self._find_stored_bytes(job)
+        if by_itself == _IS_MISSING:
             is_there = False
-        elif answer is not None and (by_itself := find_stored_bytes(answer.head)) is not None:
+        elif by_itself is not None:
             stored_bytes, is_there = by_itself, True
         if not is_there:
-            self.found[str(job)] = "the server acknowledged the file, and does not have it"
-        elif stored_bytes != job.size_bytes:
-            size = format_count(stored_bytes or 0, "byte")
-            self.found[str(job)] = f"the server acknowledged the file, and has {size} of {job.size_bytes}"
+            self._note_missing(job)
+        elif _is_other(job, stored_bytes):
+            self._note_other_size(job, stored_bytes)
 
 
-def _select_other(jobs: Sequence[UploadJob], sizes: Mapping[str, int | None]) -> Iterator[UploadJob]:
+def _select_other(jobs: Sequence[SentJob], sizes: Mapping[str, int | None]) -> Iterator[SentJob]:
     """Yield the jobs whose file the list does not have in its size; sizes that it does not state are no difference."""
     for job in jobs:
         name = job.destination.name
-        if name not in sizes or sizes[name] not in (None, job.size_bytes):
+        if name not in sizes or _is_other(job, sizes[name]):
             yield job

@@ -79,6 +79,19 @@ def test_several_parts_in_one_answer_are_not_a_part(tmp_path: Path):
     copies(answer, tmp_path, CONTENT)
 
 
+@pytest.mark.parametrize("size", [None, len(CONTENT)])
+def test_part_again_and_again_in_place_of_the_entire_file_is_a_failure(tmp_path: Path, size: int | None):
+    async def answer(asked, writer):
+        where = f"bytes 0-999/{len(CONTENT)}"
+        writer.write(
+            head("206 Partial Content", asked, Content_Length=1000, Content_Range=where, ETag='"one"') + CONTENT[:1000]
+        )
+
+    reason, server = reason_of_failure(answer, tmp_path, size=size)
+    assert reason.startswith("a part, though the entire file was requested")
+    assert len(server.asked) < 20
+
+
 def test_bytes_that_are_all_here_are_the_file_whatever_the_end(tmp_path: Path):
     async def answer(asked, writer):
         body = b"%x\r\n%s\r\n0\r\n" % (len(SMALL), SMALL)

@@ -59,6 +59,19 @@ def test_head_that_is_never_answered_holds_up_no_list_of_sizes(tmp_path: Path, m
     assert asked < 100
 
 
+def test_wait_that_a_rate_limit_requests_in_its_answer_to_head_is_obeyed(tmp_path: Path):
+    async def limited(asked: RoughRequest, writer: asyncio.StreamWriter) -> None:
+        writer.write(head("429 Too Many Requests", asked, Content_Length=0, Retry_After=1))
+
+    async def story() -> float:
+        async with RoughServer({"/file": limited}) as server:
+            started_s = asyncio.get_running_loop().time()
+            await query_sizes(DownloadJobs(jobs_for(server.url, ["file"], tmp_path)), options())
+            return asyncio.get_running_loop().time() - started_s
+
+    assert asyncio.run(story()) >= 1.0  # as asked for
+
+
 async def send(store: Store, folder: Path, **changes: object) -> TransferResult:
     (folder / "f.bin").write_bytes(SMALL)
     jobs = list_uploads([folder / "f.bin"], Url.parse(f"{store.url}/f.bin")).jobs

@@ -8,6 +8,7 @@ import pytest
 
 from tests.integration.engine.servers.store import Store
 from tests.integration.engine.transfers import options
+from tests.integration.serve_files.serving import serving
 from tradewind_agent.copy.reporting.report import CopyReport
 from tradewind_agent.copy.run import copy_files
 from tradewind_agent.engine import Url, list_uploads
@@ -72,3 +73,43 @@ def test_one_list_of_each_folder_shows_all_files_and_other_servers_get_one_reque
     send(source, plain)
     assert listing.methods.count("PROPFIND") - plain.methods.count("PROPFIND") == folders - 1
     assert len(listing.files) == len(plain.files) == len(SIZES) + folders - 1
+
+
+@pytest.fixture
+def _no_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tradewind_agent.stores.http_acknowledged._SECOND_LOOK_S", 0.0)
+
+
+@pytest.mark.usefixtures("_no_wait")
+def test_server_without_lists_that_stores_nothing_after_a_while_is_found(source: Path):
+    stored: set[str] = set()
+
+    def keep(path: str, body: bytes) -> bytes | None:
+        stored.update({path} if len(stored) < 20 else ())
+        return body if path in stored else None
+
+    report = send(source, Store(keep=keep))
+    assert {failure.reason for failure in report.failures} == {"the server acknowledged the file, and does not have it"}
+    assert (len(report.failures), report.files_done) == (len(SIZES) - 20, 20)
+
+
+@pytest.mark.usefixtures("_no_wait")
+@pytest.mark.parametrize("shown", [{}, {"Age": "7"}, {"Content-Length": None}], ids=["sizes", "of a cache", "nothing"])
+def test_server_without_lists_that_has_all_files_is_believed(source: Path, shown: dict[str, str | None]):
+    store = Store(fields=shown)
+    report = send(source, store)
+    assert (report.failures, report.files_done) == ((), len(SIZES))
+    assert store.methods.count("HEAD") < len(SIZES)
+
+
+@pytest.mark.usefixtures("_no_wait")
+def test_receiver_of_a_copy_between_servers_that_stores_nothing_is_found(source: Path):
+    async def story(origin: str) -> CopyReport:
+        store = Store(keep=lambda path, body: None if path > "/up/f30" else body, folders={"/", "/up/"})
+        async with store:
+            return await asyncio.to_thread(copy_files, [origin], f"{store.url}/up/")
+
+    with serving(source) as server:
+        report = asyncio.run(story(f"{server.url}/"))
+    assert (len(report.failures), report.files_done) == (29, 31)
+    assert all(failure.reason.endswith("acknowledged the file, and does not have it") for failure in report.failures)

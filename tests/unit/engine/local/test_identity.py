@@ -18,3 +18,9 @@ def test_time_of_1970_that_all_versions_have_names_none(time: str):
 def test_later_time_names_a_version():
     answered = FileIdentity.from_answer({"last-modified": "Mon, 05 Jan 1970 00:00:00 GMT"}, 10, now=NOW)
     assert answered.validator == "Mon, 05 Jan 1970 00:00:00 GMT"
+
+
+def test_empty_tag_names_no_version():
+    answered = FileIdentity.from_answer({"etag": '""', "last-modified": "Mon, 05 Jan 1970 00:00:00 GMT"}, 10, now=NOW)
+    assert (answered.etag, answered.validator) == (None, "Mon, 05 Jan 1970 00:00:00 GMT")
+    assert FileIdentity.from_answer({"etag": '""'}, 10, now=NOW).validator is None

@@ -7,6 +7,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tradewind_agent.engine.local.folder_names import FolderNames
 from tradewind_agent.engine.local.identity import FileIdentity
 from tradewind_agent.engine.local.publishing import Outcomes, Publication, Publisher, publish_together
 from tradewind_agent.engine.local.storage import PartFile
@@ -129,4 +130,15 @@ def test_a_part_taken_away_while_it_waits_gives_no_file_of_zeros(tmp_path: Path)
     (tmp_path / ".file.tradewind-part").unlink()
     (outcome,) = publish_together([publication], durable=True)
     assert isinstance(outcome, FileFault)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_part_that_cannot_get_its_name_is_removed_where_no_run_could_go_on_with_it(tmp_path: Path):
+    part = PartFile(tmp_path / ("x" * 300))
+    assert not part.may_be_there(FolderNames())
+    part.write(0, CONTENT)
+    publication = Publication(part, FileIdentity(len(CONTENT)), None)
+    (outcome,) = publish_together([publication], durable=False)
+    assert isinstance(outcome, FileFault)
+    assert "too long" in str(outcome)
     assert list(tmp_path.iterdir()) == []

@@ -70,3 +70,9 @@ def test_relative_paths_need_a_base():
 def test_unknown_fields_are_named_and_not_ignored():
     with pytest.raises(UnusableSource, match="line 1 of the manifest has the unknown field 'sha257'; known are path"):
         parse_manifest('{"path": "a", "sha257": "ab"}', BASE)
+
+
+def test_only_a_line_feed_ends_a_line():
+    names = ["one\u2028two", "a\x0cb", "n\x85l", "blank\u00a0"]
+    text = "\n".join([*names, '{"path": "x\u2029y"}'])
+    assert [entry.path for entry in parse_manifest(text, BASE)] == [*names, "x\u2029y"]

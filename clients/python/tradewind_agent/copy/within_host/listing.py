@@ -7,17 +7,19 @@ from enum import Enum
 from pathlib import Path
 
 from tradewind.errors import InvalidValue
-from tradewind_agent.copy.listing_checks import require_one_folder
+from tradewind_agent.copy.listing_checks import make_empty_failure, require_one_folder
 from tradewind_agent.copy.removal import PlannedRemoval, plan_local_removal
 from tradewind_agent.engine.local.checksums import compute_checksum
 from tradewind_agent.engine.local.local_tree import list_tree
 from tradewind_agent.engine.remote.omissions import ListingRules, Omission, OmissionKind
-from tradewind_agent.engine.remote.path_selection import NOTHING_EXCLUDED, Excluded, Selecting
+from tradewind_agent.engine.remote.path_selection import Excluded, Selecting
 from tradewind_agent.engine.skipping import SkipRule
-from tradewind_agent.errors import CopyFailed, UnusableSource
+from tradewind_agent.errors import UnusableSource
 from tradewind_agent.system_errors import explain_os_error
 
 _COMPARED_SUM = "sha256"
+_TIME_STEPS_NS = (1, 100, 1_000, 1_000_000, 1_000_000_000)
+"""Steps of the times that file systems store: ext4 and XFS, NTFS, network and archive formats, older ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +85,8 @@ def list_local_files(sources: Sequence[Path], destination: str, rules: ListingRu
                 raise UnusableSource(f"{first} and {found} would both become {found.destination}")
     accepted = tuple(each for each in omissions if rules.is_accepted(each))
     left_out = tuple(each for each in omissions if each not in accepted)
-    if not jobs and not omissions and selecting.excluded == NOTHING_EXCLUDED:
-        raise CopyFailed("nothing to copy: the sources hold no files")
+    if not jobs and not omissions:
+        raise make_empty_failure(selecting.excluded)
     removal = None
     if rules.delete:
         begin = len(str(target / "x")) - 1
@@ -144,8 +146,13 @@ def decide(job: LocalJob, rule: SkipRule, *, compares_bytes: bool) -> LocalDecis
     if compares_bytes:
         sums = (compute_checksum(str(each), _COMPARED_SUM) for each in (job.source, job.destination))
         return LocalDecision.STAYS if next(sums) == next(sums) else LocalDecision.COPIED
-    is_same = int(there.st_mtime) == int(job.found.st_mtime)
+    is_same = _is_same_time(there.st_mtime_ns, job.found.st_mtime_ns)
     return LocalDecision.STAYS if is_same else LocalDecision.COPIED
+
+
+def _is_same_time(there_ns: int, source_ns: int) -> bool:
+    """Return whether a file has the time of its source, as exactly as its file system stores times."""
+    return any(there_ns % each == 0 and there_ns // each == source_ns // each for each in _TIME_STEPS_NS)
 
 
 def list_copied(listing: LocalListing, rule: SkipRule, *, compares_bytes: bool) -> list[LocalJob]:

@@ -10,6 +10,7 @@ from tradewind_agent.copy.reporting.failures import ENTIRE_TRANSFER, Failure
 from tradewind_agent.copy.within_host.listing import LocalDecision, LocalJob, decide
 from tradewind_agent.engine.local.checksums import compute_checksum
 from tradewind_agent.engine.local.identity import FileIdentity
+from tradewind_agent.engine.local.local_files import reject_special_file
 from tradewind_agent.engine.local.publishing import Publication, publish_together
 from tradewind_agent.engine.local.storage import PartFile
 from tradewind_agent.engine.options import EngineOptions
@@ -107,6 +108,7 @@ class LocalCopy:
         FileFault : it changes meanwhile, or the part cannot be written.
         OSError : it cannot be read.
         """
+        reject_special_file(job.destination)
         with _open_part(job) as part, job.source.open("rb", buffering=0) as source:
             position = 0
             while block := source.read(BLOCK_BYTES):

@@ -12,6 +12,9 @@ _TWO_CLOCKS = timedelta(seconds=60)
 """The same, where the server sends no `Date` and this host's clock stands in for it: the two may differ."""
 
 
+_EMPTY_TAG = '""'
+"""A tag that names no version: programs send it with every answer."""
+
 _NO_CLOCK_S = 2 * 86_400.0
 """Times of the first days of 1970 in any zone say that there is none: stores of packages, images and archives that are
 to be reproducible give all versions the same one."""
@@ -46,9 +49,10 @@ class FileIdentity(NamedTuple):
         modified_at = parse_http_date(last_modified or "")
         if modified_at is not None and not states_time(modified_at.timestamp()):
             last_modified = None
+        etag = fields.get("etag")
         return cls(
             size_bytes,
-            fields.get("etag") or None,
+            None if etag == _EMPTY_TAG else etag or None,
             last_modified,
             _is_strong_time(last_modified, fields.get("date"), now or datetime.now(UTC)),
         )

@@ -5,6 +5,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
+from tradewind_agent.engine.local.journal import is_own_name
 from tradewind_agent.engine.remote.omissions import LinkRule, Omission, OmissionKind
 from tradewind_agent.engine.remote.path_selection import Selecting
 from tradewind_agent.errors import UnusableSource
@@ -12,6 +13,7 @@ from tradewind_agent.system_errors import explain_os_error
 
 _IS_LINK = "is a symbolic link; --follow-links sends what it points to, --skip-links leaves it out"
 _LEADS_BACK = "is a symbolic link to a folder above it"
+_IS_UNFINISHED = "has the name of an unfinished copy, whose bytes it could replace; rename it, or --exclude it"
 _IS_SPECIAL = "is a pipe, a device or a socket"
 
 _Identities = tuple[tuple[int, int], ...]
@@ -70,6 +72,8 @@ def _list_children(folder: Path, above: _Identities) -> list[tuple[Path, _Identi
 
 
 def _classify_file(path: Path, found: os.stat_result) -> Path | Omission:
+    if is_own_name(path.name):
+        return Omission(str(path), _IS_UNFINISHED, OmissionKind.NOT_A_FILE)
     if not stat.S_ISREG(found.st_mode):
         return Omission(str(path), _IS_SPECIAL, OmissionKind.NOT_A_FILE)
     if not os.access(path, os.R_OK, effective_ids=os.access in os.supports_effective_ids):

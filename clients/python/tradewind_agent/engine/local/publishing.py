@@ -137,7 +137,7 @@ def publish_together(publications: Sequence[Publication], *, durable: bool) -> O
                 try:
                     step(publication)
                 except (FileFault, StorageFailed) as fault:
-                    publication.part.close()
+                    publication.part.close_unnamed()
                     faults[publication] = fault
 
     run_for_each(_complete)

@@ -32,7 +32,7 @@ from tradewind_agent.engine.local.locked_file import (
     read_file_state,
 )
 from tradewind_agent.engine.local.ranges import RangeSet
-from tradewind_agent.errors import FileFault
+from tradewind_agent.errors import AgentError, FileFault
 
 _NAMED: tuple[int, ...] = ()
 """State of a part that has become the file; no part can be opened again in its place."""
@@ -293,6 +293,13 @@ class PartFile:
                 os.unlink(self._path)
         self._close()
         self._closed = None
+
+    def close_unnamed(self) -> None:
+        """Close a complete part that could not become the file; remove one that no later run could go on with."""
+        if not self.has_journal:
+            with suppress(AgentError):
+                self.discard()
+        self.close()
 
     def close(self) -> None:
         """Close the part, which frees it for other runs."""

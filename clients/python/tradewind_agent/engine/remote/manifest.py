@@ -9,6 +9,7 @@ from tradewind_agent.engine.local.checksums import ALGORITHMS, Checksum, can_com
 from tradewind_agent.engine.remote.index_page import check_segment
 from tradewind_agent.errors import UnsafeName, UnusableSource
 
+_BLANKS = " \t\r"
 _FIELDS = ("path", "size_bytes", "sha256", "checksum")
 
 
@@ -33,10 +34,12 @@ def parse_manifest(text: str, base: Url | None) -> list[ManifestEntry]:
     UnsafeName : a path that would leave the destination folder.
     """
     entries: dict[str, ManifestEntry] = {}
-    for number, line in enumerate(text.removeprefix("\ufeff").splitlines(), start=1):
-        if not line.strip() or line.lstrip().startswith("#"):
+    # Only a line feed ends a line: names may hold other characters that `str.splitlines` and `str.strip` know.
+    for number, each in enumerate(text.removeprefix("\ufeff").split("\n"), start=1):
+        line = each.strip(_BLANKS)
+        if not line or line.startswith("#"):
             continue
-        entry = _parse_entry(line.strip(), base, f"line {number} of the manifest")
+        entry = _parse_entry(line, base, f"line {number} of the manifest")
         if entries.setdefault(entry.path, entry) is not entry:
             raise UnusableSource(f"line {number} of the manifest names {entry.path!r} a second time")
     if not entries:

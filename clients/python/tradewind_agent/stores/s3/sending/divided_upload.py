@@ -2,13 +2,21 @@
 
 from collections.abc import Mapping, Sequence
 
+from tradewind_agent.engine.http.http1 import ResponseHead
 from tradewind_agent.engine.jobs import UploadJob
+from tradewind_agent.engine.local.stated_checksums import find_tagged_checksum, has_encryption
 from tradewind_agent.engine.transfer_host import TransferHost
 from tradewind_agent.stores.s3.sending.body_sums import compute_crc32, compute_tag
 from tradewind_agent.stores.s3.sending.compared_upload import ComparedUpload
 from tradewind_agent.stores.s3.sending.multipart import StoredPart
 from tradewind_agent.stores.s3.sending.object_requests import UploadStep
 from tradewind_agent.stores.s3.sending.upload_notes import UploadNote, open_note
+
+SUM_HEADER = "x-amz-checksum-crc32"
+OTHER_BYTES = "the store has other bytes than were sent, though it answered 200 OK: the sum that it states is another"
+
+_MOST_ALTERED = 3
+"""Parts that are sent again because the store has other bytes of them."""
 
 _SUMMED_BEFORE = 4
 """Parts that are summed before their turn."""
@@ -23,6 +31,9 @@ class DividedUpload(ComparedUpload):
         self._store_id = ""  # of the upload in parts
         self._to_send: list[int] = []  # numbers of parts, the next one last
         self._etags: dict[int, str] = {}
+        self._unproven_tags: dict[int, str] = {}  # of parts, still to be compared with the file
+        self._is_comparing_tags = False
+        self._altered_parts = 0
         self._is_summing = False
         self._listed: list[StoredPart] = []
         self._is_adopted = self._may_have_started = False
@@ -79,6 +90,37 @@ class DividedUpload(ComparedUpload):
         first, length = self._division.get_range(number)
         self._run_then(lambda: compute_crc32(self.job.source, first, length), note)
 
+    def _compare_part(self, number: int, head: ResponseHead) -> None:
+        """Compare a part with the file by its tag, where that is an MD5 sum and the store states no other sum."""
+        if (tag := find_part_tag(head)) is not None:
+            self._unproven_tags[number] = tag
+            self._compare_next_tag()
+
+    def _compare_next_tag(self) -> None:
+        """Compare one tag after the other while parts are sent; the parts are joined when all are right."""
+        if self._is_comparing_tags or not self._unproven_tags:
+            return
+        self._is_comparing_tags, number = True, next(iter(self._unproven_tags))
+
+        def note(tag: str) -> None:
+            self._is_comparing_tags = False
+            if self._unproven_tags.pop(number, tag) != tag:
+                self._send_again(number)
+            self._compare_next_tag()
+            if self.has_undealt:
+                self.host.make_available(self)
+
+        self._run_then(lambda: compute_tag(self.job.source, *self._division.get_range(number)), note)
+
+    def _send_again(self, number: int) -> None:
+        """Send a part again that the store has with other bytes."""
+        self._altered_parts += 1
+        if self._altered_parts > _MOST_ALTERED:
+            self.give_up(OTHER_BYTES)
+        else:
+            self._etags.pop(number, None)
+            self._to_send.append(number)
+
     def _reuse_parts(self, store_id: str, listed: Sequence[StoredPart]) -> None:
         """Reuse the parts of an earlier run that are those of this file, and send the others."""
 
@@ -105,3 +147,11 @@ class DividedUpload(ComparedUpload):
                 self.host.make_available(self)
 
         self._run_then(compare, begin)
+
+
+def find_part_tag(head: ResponseHead) -> str | None:
+    """Return the tag of a stored part that is the only sum the store states of it: an MD5 sum in hex and quotes."""
+    tagged = find_tagged_checksum(head.headers)
+    if tagged is None or SUM_HEADER in head.headers or has_encryption(head.headers):
+        return None
+    return f'"{tagged.digest.hex()}"'

@@ -24,7 +24,7 @@ from tradewind_agent.stores.s3.refusals import (
     find_error_code,
     find_error_message,
 )
-from tradewind_agent.stores.s3.sending.divided_upload import DividedUpload
+from tradewind_agent.stores.s3.sending.divided_upload import OTHER_BYTES, SUM_HEADER, DividedUpload
 from tradewind_agent.stores.s3.sending.multipart import (
     PARTS_A_PAGE,
     compute_joined_sum,
@@ -43,8 +43,6 @@ _OK, _FORBIDDEN, _BROKEN = 200, 403, 500
 _CANNOT_LIST = frozenset({403, 404, 405, 501})
 _MOST_RESTARTS, _MOST_ABORTS = 3, 3
 
-_SUM_HEADER = "x-amz-checksum-crc32"
-_OTHER_BYTES = "the store has other bytes than were sent, though it answered 200 OK: the sum that it states is another"
 
 _PASSING = frozenset({"RequestTimeout", "BadDigest", "InternalError", "OperationAborted"})
 """Codes of refusals that may pass, whatever their status."""
@@ -71,7 +69,9 @@ class ObjectUpload(DividedUpload):
     def has_undealt(self) -> bool:
         if self.is_over or self.is_waiting or self._preparing:
             return False
-        return self._to_send[-1] in self._sums if self._to_send else not self._in_flight
+        if self._to_send:
+            return self._to_send[-1] in self._sums
+        return not self._in_flight and not self._unproven_tags
 
     def take(self, streams: int, most_bytes: int) -> UploadExchange | None:  # noqa: ARG002 -- parts have a size of their own
         if self._fd is None:
@@ -102,7 +102,7 @@ class ObjectUpload(DividedUpload):
         match self._step:
             case UploadStep.PUT:
                 body = self._make_slice(0, self.job.size_bytes - 1)
-                return self._send_step("PUT", place, body, self._describe() | {_SUM_HEADER: self._sums[1]})
+                return self._send_step("PUT", place, body, self._describe() | {SUM_HEADER: self._sums[1]})
             case UploadStep.FIND:
                 query = {"uploads": "", "prefix": self._key, "encoding-type": "url", "max-uploads": "100"}
                 place = self._bucket
@@ -131,7 +131,7 @@ class ObjectUpload(DividedUpload):
         place = make_subresource(self.url, {"partNumber": str(number), "uploadId": self._store_id})
         body = self._make_slice(first, first + length - 1)
         self._sum_next_parts()
-        return self._send_step("PUT", place, body, {_SUM_HEADER: self._sums[number]}, number=number)
+        return self._send_step("PUT", place, body, {SUM_HEADER: self._sums[number]}, number=number)
 
     def _send_step(
         self,
@@ -208,6 +208,7 @@ class ObjectUpload(DividedUpload):
                 self._etags[exchange.number] = head.headers.get("etag", "")
                 self._received.add(first, first + length - 1)
                 self.note_progress()
+                self._compare_part(exchange.number, head)
             case UploadStep.JOIN:
                 self._judge_completion(head, document)
 
@@ -216,7 +217,7 @@ class ObjectUpload(DividedUpload):
         if not is_completed(self.url, document):
             raise UnusableSource(explain_refusal(head.status_line, find_error_code(self.url, document)))
         if find_joined_sum(self.url, document) not in (None, compute_joined_sum(self._sums)):
-            self.give_up(_OTHER_BYTES)
+            self.give_up(OTHER_BYTES)
         else:
             self._finish_joined()
 
@@ -227,14 +228,14 @@ class ObjectUpload(DividedUpload):
         ------
         UnusableSource
         """
-        if head.headers.get(_SUM_HEADER, sent) != sent:
-            raise UnusableSource(_OTHER_BYTES)
+        if head.headers.get(SUM_HEADER, sent) != sent:
+            raise UnusableSource(OTHER_BYTES)
 
     def _finish_put(self, head: ResponseHead) -> None:
         """Finish an object that is stored; where the store states no sum of it, its tag is compared if it is one."""
         tagged = find_tagged_checksum(head.headers)
         is_encrypted = has_encryption(head.headers)  # the tag may be a sum of what is encrypted
-        if tagged is None or is_encrypted or _SUM_HEADER in head.headers or not self._has_local_source:
+        if tagged is None or is_encrypted or SUM_HEADER in head.headers or not self._has_local_source:
             self._finish()
             return
         self._preparing = True
@@ -244,7 +245,7 @@ class ObjectUpload(DividedUpload):
             if tag == f'"{tagged.digest.hex()}"':
                 self._finish()
             else:
-                self.fault(FileFault(_OTHER_BYTES))
+                self.fault(FileFault(OTHER_BYTES))
                 self._go_on_if_undealt()
 
         self._run_then(self._compute_tag, go_on)
@@ -267,7 +268,8 @@ class ObjectUpload(DividedUpload):
     def _refuse_step(self, exchange: ObjectExchange, head: ResponseHead) -> None:
         """Handle a refusal; a store that lists no unfinished uploads gets the file from its beginning."""
         code = find_error_code(self.url, exchange.document)
-        self._take_back(exchange)
+        if not (exchange.step is UploadStep.BEGIN and head.status in LOAD_STATUSES):  # it has started nothing
+            self._take_back(exchange)
         if exchange.step in (UploadStep.FIND, UploadStep.LIST) and head.status in _CANNOT_LIST:
             self._step, self._store_id = UploadStep.BEGIN, ""
             self.host.make_available(self)
@@ -302,6 +304,7 @@ class ObjectUpload(DividedUpload):
             return
         self._is_adopted = False
         self._step, self._store_id, self._to_send, self._received = UploadStep.BEGIN, "", [], RangeSet()
+        self._unproven_tags.clear()
         self.host.make_available(self)
 
     def _take_back(self, exchange: ObjectExchange) -> None:

@@ -14,6 +14,7 @@ from tradewind_agent.engine.relay.sending import RelayedSlice, make_upload_job
 from tradewind_agent.engine.transfer_host import TransferHost
 from tradewind_agent.engine.upload_exchange import FileSlice, UploadExchange
 from tradewind_agent.errors import FileFault
+from tradewind_agent.stores.s3.sending.divided_upload import OTHER_BYTES, find_part_tag
 from tradewind_agent.stores.s3.sending.multipart import Division, StoredPart
 from tradewind_agent.stores.s3.sending.object_requests import ObjectExchange, UploadStep
 from tradewind_agent.stores.s3.sending.object_upload import ObjectUpload
@@ -112,6 +113,10 @@ class RelayedObject(ObjectUpload, SendingLeg):
 
     def _sum_next_parts(self) -> None:
         """Do nothing: units have been summed when they are ready."""
+
+    def _compare_part(self, number: int, head: ResponseHead) -> None:
+        if find_part_tag(head) not in (None, self._file.sums[number].tag):
+            self.give_up(OTHER_BYTES)
 
     # Requests and answers.
 
