@@ -19,6 +19,7 @@ from tradewind_agent.history.importers.rclone_logs.messages import Message
 from tradewind_agent.movers.rate_option import parse_rates
 
 _COPIED = re.compile(r"(Multi-thread )?Copied \((?!server)")
+_INSIDE = re.compile(r"(?:Copied|Moved) \(server[ -]side")
 _STARTED = re.compile(r'(?:rclone: )?Version "v?([^"]{1,60})" starting with parameters (\[.*\])')
 _FLAG = re.compile(r'"--(transfers|multi-thread-streams)(?:=|" ")([0-9]{1,5})"')
 _DRY_FLAG = re.compile(r'"(?:--dry-run(?:=true)?|-n)"')
@@ -79,6 +80,8 @@ class Run:
             self._note_stats(event)
         elif (copied := _COPIED.match(spoken)) is not None:
             self.later_files.note_copy(event.message, is_multi_thread=copied[1] is not None)
+        elif _INSIDE.match(spoken) is not None:
+            self.later_files.inside += 1
         elif "Failed to copy" in spoken:
             self.later_files.failed += 1
         elif (attempt := _ATTEMPT.match(spoken)) is not None:
