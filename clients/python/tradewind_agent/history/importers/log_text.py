@@ -182,7 +182,7 @@ def count_rows(head: bytes) -> int:
 
 
 def _unwrap(lines: Iterable[Line]) -> Iterator[Line]:
-    return unwrap_lines(join_objects(open_table(iter(lines))))
+    return join_objects(unwrap_lines(join_objects(open_table(iter(lines)))))
 
 
 def _number_lines(blocks: Iterable[str], numbers: Iterator[int]) -> Iterator[Line]:

@@ -86,6 +86,9 @@ class _Tests:
         if self.has_events and not line.text.startswith('{"'):
             self.report.skip("lines of the full report behind the events")
             return None
+        if not line.text.lstrip().startswith("{"):
+            self.report.skip("lines of no report")
+            return None
         message = find_message(line.text)
         if "event" not in message:
             if self.has_events and _find_cookie(message.get("start")) in self.cookies:

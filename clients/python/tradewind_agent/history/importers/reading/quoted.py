@@ -1,0 +1,48 @@
+"""Lines that an export quoted, or that Python printed, as the text or the object that they were."""
+
+import json
+from ast import literal_eval
+
+CONTROLS = "".join(map(chr, [*range(9), *range(10, 32)]))
+"""ASCII's control characters but the tab: brokers end messages with EOT or NUL, JSON sequences begin with RS."""
+
+
+def unquote(text: str) -> str:
+    """Return a line that was exported as a quoted string, by the rules of JSON or of CSV."""
+    inner = text[1:-1]
+    if inner.startswith("DATE="):
+        return inner.replace('""', '"')
+    if text[0] == '"' and '""' in inner and is_object(inner.replace('""', '"')):
+        return inner.replace('""', '"')
+    if text[0] == '"' and "\\" in inner:
+        try:
+            return str(json.loads(text))
+        except (ValueError, RecursionError):
+            return text
+    return inner if is_object(inner) else text
+
+
+def unquote_bytes(text: str) -> str:
+    """Return a message that Python printed as bytes."""
+    try:
+        found = literal_eval(text)
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return text
+    return found.decode(errors="replace").strip(CONTROLS) if isinstance(found, bytes) else text
+
+
+def parse_printed(text: str) -> str:
+    """Return an object that Python printed as a dictionary."""
+    try:
+        found = literal_eval(text)
+        return json.dumps(found, ensure_ascii=False) if isinstance(found, dict) else text
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
+        return text
+
+
+def is_object(text: str) -> bool:
+    """Return whether a text is a JSON object."""
+    try:
+        return isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return False
