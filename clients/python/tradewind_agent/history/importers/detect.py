@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from tradewind.errors import InvalidValue
 from tradewind_agent.history.importers.advice import find_advice, find_advice_on_message
 from tradewind_agent.history.importers.csv_logs.columns import require_transfers
-from tradewind_agent.history.importers.csv_logs.header import find_header, has_transfers
+from tradewind_agent.history.importers.csv_logs.header import find_header, find_unknown_table, has_transfers
 from tradewind_agent.history.importers.ports import EmptyLog
 from tradewind_agent.history.importers.rclone_logs.evidence import is_message_of_rclone, is_text_of_rclone
 from tradewind_agent.history.importers.servers.dcache import BILLING
@@ -48,8 +48,8 @@ _AWS = re.compile(
 )
 _WGET = re.compile("|".join(pattern.pattern for pattern in (REQUEST, BRIEF)))
 _PATTERNS = (
-    ("aria2", _ARIA2), ("aws", _AWS), ("xferlog", XFERLOG), ("xferlog", PURE_FTPD), ("vsftpd", VSFTPD), ("azcopy", AZCOPY),
-    ("dcache", BILLING), ("wget", _WGET),
+    ("aria2", _ARIA2), ("aws", _AWS), ("xferlog", XFERLOG), ("xferlog", PURE_FTPD), ("vsftpd", VSFTPD),
+    ("azcopy", AZCOPY), ("dcache", BILLING), ("wget", _WGET),
 )  # fmt: skip
 _HAR = re.compile(r'\s*\{\s*"log"\s*:\s*\{')
 _SHOWN_MEMBERS = 12
@@ -82,6 +82,8 @@ def detect(sample: str) -> str:
         raise InvalidValue("--format", advice)
     if table is not None and len(table.columns.header) >= _LEAST_COLUMNS:
         require_transfers(table.columns)
+    if (unknown := find_unknown_table(lines)) is not None:
+        require_transfers(unknown)
     raise InvalidValue("--format", f"cannot be detected from the content; name one of {', '.join(FORMATS)}, har")
 
 

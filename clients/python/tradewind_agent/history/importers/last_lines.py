@@ -40,8 +40,10 @@ def _ends_a_run(text: str) -> bool:
 _COMPLETE: Mapping[str, Callable[[str], bool]] = MappingProxyType(
     {
         "gridftp": lambda text: (plain := restore_keys(text))[-9:-3] == " CODE=" and USUAL.fullmatch(plain) is not None,
-        "xferlog": lambda text: PURE_FTPD.fullmatch(text) is not None
-        or ((found := XFERLOG.fullmatch(text.strip())) is not None and found["end"] is not None),
+        "xferlog": lambda text: (
+            PURE_FTPD.fullmatch(text) is not None
+            or ((found := XFERLOG.fullmatch(text.strip())) is not None and found["end"] is not None)
+        ),
         "vsftpd": lambda text: VSFTPD.fullmatch(text.strip()) is not None,
         "dcache": lambda text: (found := BILLING.fullmatch(text)) is not None and found["rest"].rstrip().endswith('"}'),
         "rclone": _ends_a_run,

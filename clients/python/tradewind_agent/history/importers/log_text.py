@@ -15,6 +15,7 @@ from typing import IO, Self
 
 from tradewind.errors import InvalidValue
 from tradewind_agent.history.importers.reading.characters import decode_blocks, find_encoding
+from tradewind_agent.history.importers.reading.drawn import open_drawn_table
 from tradewind_agent.history.importers.reading.envelopes import unwrap_lines
 from tradewind_agent.history.importers.reading.lines import (
     MAX_LINE_CHARS,
@@ -182,7 +183,7 @@ def count_rows(head: bytes) -> int:
 
 
 def _unwrap(lines: Iterable[Line]) -> Iterator[Line]:
-    return join_objects(unwrap_lines(join_objects(open_table(iter(lines)))))
+    return unwrap_lines(join_objects(open_table(open_drawn_table(iter(lines)))))
 
 
 def _number_lines(blocks: Iterable[str], numbers: Iterator[int]) -> Iterator[Line]:

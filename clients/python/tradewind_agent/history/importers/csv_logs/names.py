@@ -23,7 +23,7 @@ SYNONYMS: Mapping[str, str] = MappingProxyType(
             "buffer": "buffersize bufsize buffer tcpbuffer tcpbuffersize tcpbufsize socketbuffer windowsize",
             "io_block": "blocksize ioblocksize ioblock",
             "parallelism": "parallelism p plevel parallel streams nstreams numstreams parallelstreams parallellevel "
-            "numberofstreams",
+            "numberofstreams tcpstreams numtcpstreams streamsperfile",
             "concurrency": "concurrency cc cclevel concurrent channels concurrencylevel numchannels",
             "pipelining": "pipelining pp pplevel pipeline pipelinelevel pipelininglevel",
             "throughput": "throughput totalavgtput avgtput tput avgthroughput averagethroughput meanthroughput goodput "
@@ -51,6 +51,8 @@ SYNONYMS: Mapping[str, str] = MappingProxyType(
             "version": "version",
             "mover": "appname application tool program mover client utility",
             "operation": "transtype operation ftpcommand verb transferdirection direction",
+            "mode": "mode action transfermode runmode",
+            "progress": "progress progresspercent percentcomplete percentagecomplete pctcomplete percentdone",
             "attempt": "attempt attemptnumber attemptno attemptid retrynumber retryno",
             "file_type": "filetype contenttype datatype",
             "set": "timestamps set setid campaign round",

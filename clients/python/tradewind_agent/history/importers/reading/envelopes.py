@@ -21,13 +21,8 @@ from tradewind_agent.history.importers.reading.flattened import (
     take_single_values,
 )
 from tradewind_agent.history.importers.reading.lines import MAX_LINE_CHARS, Line
-from tradewind_agent.history.importers.reading.quoted import (
-    CONTROLS,
-    is_object,
-    parse_printed,
-    unquote,
-    unquote_bytes,
-)
+from tradewind_agent.history.importers.reading.objects import join_objects
+from tradewind_agent.history.importers.reading.quoted import CONTROLS, is_object, open_quotes, parse_printed
 from tradewind_agent.history.importers.reading.stamps import LINES_LOOKED_AT, drop_stamp, find_stamp
 
 _COLOURS = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
@@ -40,6 +35,11 @@ _GREPPED = r"(?i:DATE=)|\{\s*\"|[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d
 """How lines of transfers begin that are often searched for: of GridFTP, of JSON, and of FTP servers."""
 
 _WORD = r"[^\s:\[\]{}\x22]+"
+_OF_STEP = re.compile(
+    r"(?P<origin>[^\t]{1,200}\t[^\t]{1,200})\t\ufeff?\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{7}Z (?P<rest>.*)$"
+)
+"""Lines of GitHub's runners as `gh run view --log` prints them, behind the names of job and step."""
+
 _PREFIXES: Sequence[re.Pattern[str]] = tuple(
     re.compile(pattern)
     for pattern in (
@@ -52,16 +52,12 @@ _PREFIXES: Sequence[re.Pattern[str]] = tuple(
         r"<\d{1,3}>1 \S+ \S+ (?P<origin>\S+ \S+) \S+ (?:-|(?:\[[^\]]*\])+) ?\ufeff?(?P<rest>.*)$",  # RFC 5424
         r"<\d{1,3}>(?P<rest>.*)$",  # levels as systemd reads them
         r"\[(?P<origin>pod/[^\]\s]+)\] (?P<rest>.*)$",  # kubectl logs --prefix
+        _OF_STEP.pattern,
         r">+ (?P<rest>.*)$",  # quoted in a mail
         r"(?: {4})?MESSAGE=(?P<rest>.*)$",  # journalctl -o export and -o verbose
         rf"(?:[\w./+-]{{1,200}}:)?(?:\d{{1,9}}:)?(?P<rest>(?:{_GREPPED}).*)$",  # grep of several files, and with -n
     )
 )
-_OF_STEP = re.compile(
-    r"(?P<origin>[^\t]{1,200}\t[^\t]{1,200})\t\ufeff?\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{7}Z (?P<rest>.*)$"
-)
-"""Lines of GitHub's runners as `gh run view --log` prints them, behind the names of job and step."""
-
 _COMPOSE = re.compile(r"(?P<origin>[\w.-]+) +\| ?(?P<rest>.*)$")
 _REPLICA = re.compile(r".*[-_]\d+")
 _BEFORE_JSON = re.compile(
@@ -146,6 +142,16 @@ def unwrap_lines(lines: Iterable[Line]) -> Iterator[Line]:
     """Yield the lines that are in the envelopes of ``lines``, under the numbers of those; pieces are put together."""
     source = iter(lines)
     first = list(islice(source, LINES_LOOKED_AT))
+    opened = _unwrap_each(first, source)
+    yield from join_objects(opened) if any(map(_begins_object, first)) else opened
+
+
+def _begins_object(line: Line) -> bool:
+    """Return whether an object may begin in the envelope of a line and go on in the envelopes of others."""
+    return line.text.rstrip().endswith("{") or '"{\\n"' in line.text
+
+
+def _unwrap_each(first: Sequence[Line], source: Iterator[Line]) -> Iterator[Line]:
     has_services = _names_services(first[:_LINES_OF_SERVICES])
     stamp = None if has_services else find_stamp([_COLOURS.sub("", line.text) for line in first])
     pieces: dict[str, tuple[int, str]] = {}
@@ -173,9 +179,12 @@ def _may_be_wrapped(text: str) -> bool:
     if text.startswith("{"):
         if _MEMBER.search(text) is not None or text.startswith("{'"):
             return True
-    elif "\t" in text and _OF_STEP.match(text) is not None:
-        return True
-    elif _BEGINNING.match(text) is not None or ('"' in text and "{" in text) or may_be_logfmt(text):
+    elif (
+        ("\t" in text and _OF_STEP.match(text) is not None)
+        or _BEGINNING.match(text) is not None
+        or ('"' in text and "{" in text)
+        or may_be_logfmt(text)
+    ):
         return True
     return not text.isprintable() and _CONTROL.search(text) is not None
 
@@ -212,16 +221,10 @@ def _open_layer(text: str, *, has_services: bool) -> list[_Content]:
     """Return what is in the outermost envelope of a text; the text itself if there is none."""
     if has_services and (service := _COMPOSE.match(text)) is not None:
         return [_Content(_COLOURS.sub("", service["rest"]), service["origin"])]
-    if text.startswith("{'"):
-        return [_Content(parse_printed(text))]
     if text.startswith("{"):
-        return _open_object(text) or [_Content(text)]
-    if "\t" in text and (step := _OF_STEP.match(text)) is not None:
-        return [_Content(step["rest"], step["origin"])]
-    if text[:2] in ('"{', "'{", '"D') and text.endswith(text[0]):
-        return [_Content(unquote(text))]
-    if text[:3] in ("b'{", 'b"{'):
-        return [_Content(unquote_bytes(text))]
+        return _open_object(text) or [_Content(parse_printed(text))]
+    if (inner := open_quotes(text)) is not None:
+        return [_Content(inner)]
     for prefix in _PREFIXES:
         if (found := prefix.match(text)) is not None:
             groups = found.groupdict()

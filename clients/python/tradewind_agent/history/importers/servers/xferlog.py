@@ -22,8 +22,8 @@ from tradewind_agent.history.importers.sessions import SessionImporter
 
 LINE = re.compile(
     r"(?P<ended>[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]?\d \d\d:\d\d:\d\d \d{4}) (?P<seconds>\d{1,9}(?:\.\d{1,9})?) "
-    r"(?P<host>\S+) (?P<bytes>\d{1,18}) \S.* [ab] [CUT_]+ (?P<way>[oid]) [agr] \S+(?: \S+){0,3} (?P<service>\S+) [01] \S+"
-    r"(?: (?P<end>[ci]))?"
+    r"(?P<host>\S+) (?P<bytes>\d{1,18}) \S.* [ab] [CUT_]+ (?P<way>[oid]) [agr] "
+    r"\S+(?: \S+){0,3} (?P<service>\S+) [01] \S+(?: (?P<end>[ci]))?"
 )
 
 
