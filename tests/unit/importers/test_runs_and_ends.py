@@ -119,3 +119,12 @@ def test_download_of_several_files_by_aria2_ends_when_its_first_path_is_complete
 def test_file_that_aria2_found_complete_is_skipped():
     imported, refused, report = run([*RESULTS, "aaaaaa|OK  |       0B/s|/d/a"])
     assert (imported, refused, report.skipped.total()) == ([], [], 1)
+
+
+@pytest.mark.parametrize("command", ["mount", "serve", "rcd"])
+def test_server_of_rclone_is_refused_as_it_waits_for_most_of_its_time(command):
+    started = f'Version "v1.65.2" starting with parameters ["rclone" "{command}" "r:b" "-vv"]'
+    lines = [copied(msg=started, objectType="string"), copied(), stats(90_000)]
+    imported, (refused,), _ = run(lines)
+    assert (imported, refused.field) == ([], "started_at")
+    assert run([*lines[:2], stats(90_000, transferTime=50.0)])[0][0].record.duration_s == 50

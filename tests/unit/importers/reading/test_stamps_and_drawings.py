@@ -81,7 +81,7 @@ def test_lines_that_a_runner_writes_itself_and_blank_ones_do_not_hide_its_stamps
     ids=["first column", "wget", "journal", "other program", "empty"],
 )
 def test_time_of_a_program_or_of_a_first_column_is_no_stamp(lines):
-    assert find_stamp(lines) is None
+    assert find_stamp(lines, lambda text: "copier[" in text) is None
 
 
 REPORT = json.dumps({"start": START | SETTINGS, "intervals": [], "end": END}, indent="\t")
@@ -181,3 +181,48 @@ def test_output_that_cannot_be_read_is_refused_with_what_to_keep_instead(line, a
 def test_table_without_a_known_title_is_refused_with_its_titles():
     with pytest.raises(InvalidValue, match="columns are Beginn, Ende, Dateien; missing"):
         run(["Beginn;Ende;Dateien", "01.03.2026 10:00:00;01.03.2026 10:00:20;10"])
+
+
+OTHER_STAMPS = {
+    "stern": "copier-7d9f copy ",
+    "logcli": '2026-03-01T10:00:30Z {app="copier", pod="x"} ',
+    "aws logs tail": "2026-03-01T10:00:30.123000+00:00 copier/x/1234 ",
+    "heroku": "2026-03-01T10:00:30.123456+00:00 app[worker.1]: ",
+    "podman": "2026-03-01T10:00:30.123456789+00:00 ",
+    "mpirun": "[1,0]<stderr>:",
+    "srun": "0: ",
+    "pm2": "0|copier  | ",
+    "foreman": "10:00:30 copier.1 | ",
+    "buildkite": "\x1b_bk;t=1772359230123\x07",
+    "teamcity": "[10:00:30] :\t [Step 1/1] ",
+    "bamboo": "build\t01-Mar-2026 10:00:30\t",
+    "airflow": "[2026-03-01, 10:00:30 UTC] {bash.py:93} INFO - ",
+    "celery": "[2026-03-01 10:00:30,123: WARNING/ForkPoolWorker-1] ",
+    "multilog": "@4000000069a40f6c1d6e3c44 ",
+}
+
+
+@pytest.mark.parametrize("lines", [RCLONE, WGET, ARIA2], ids=["rclone", "wget", "aria2"])
+@pytest.mark.parametrize("stamp", OTHER_STAMPS.values(), ids=OTHER_STAMPS)
+def test_stamp_of_a_collector_is_learned_from_the_lines_of_the_program(lines, stamp):
+    assert describe([f"{stamp}{line}" for line in lines]) == describe(lines)
+
+
+def test_learned_stamp_differs_from_line_to_line_in_its_numbers_and_levels():
+    levels = ("INFO", "WARNING")
+    stamps = [f"2026-03-01 10:00:{place:02d},12{place} {levels[place % 2]} copier-7a: " for place in range(9)]
+    assert describe([f"{stamp}{line}" for stamp, line in zip(stamps, RCLONE, strict=True)]) == describe(RCLONE)
+
+
+def test_no_stamp_is_learned_where_a_line_of_a_program_stands_alone():
+    assert find_stamp([RCLONE[0], f"again: {RCLONE[0]}"], lambda _: False) is None
+
+
+def test_stamp_before_the_first_line_of_a_message_alone_is_taken_off():
+    stamped = [f"2026-03-01 10:00:30,123 - copier - INFO - {line}" if line[:1] == "2" else line for line in RCLONE]
+    assert describe(stamped) == describe(RCLONE)
+
+
+def test_runs_of_two_writers_whose_lines_alternate_are_two():
+    lines = [f"copier-{pod} copy {line}" for line in RCLONE for pod in ("7d9f", "abcd")]
+    assert describe(lines) == describe(RCLONE) * 2

@@ -28,7 +28,7 @@ _WORDS_OF: Mapping[Verdict, str] = MappingProxyType(
         Status.SUCCEEDED: "success succeeded successful successfully ok okay done complete completed finished "
         "pass passed true yes y",
         Status.FAILED: "fail failed failure error errored err false no n broken timeout timedout denied "
-        "rejected crashed unsuccessful finisheddirty",
+        "rejected crashed unsuccessful finisheddirty ko nok notok",
         Status.CANCELLED: "cancel cancelled canceled abort aborted interrupted stopped killed incomplete partial",
         NoTransfer.SKIPPED: "skip skipped exists alreadyexists unchanged dryrun notneeded uptodate ignored",
         NoTransfer.NOT_ENDED: "running active started starting inprogress queued pending submitted ready "

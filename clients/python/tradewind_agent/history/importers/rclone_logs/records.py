@@ -229,5 +229,7 @@ def _compute_busy_s(run: Run, report: ImportReport) -> float:
         return busy_s
     if run.elapsed_s == 0:
         raise InvalidValue("started_at", f"is not in the log: its stats lines have no elapsedTime; {WITH_ELAPSED}")
+    if run.is_serving:
+        raise InvalidValue("started_at", "is not in the log: rclone mount and serve wait for most of their elapsedTime")
     report.assume("a run lasts for its elapsedTime, listing included")
     return run.elapsed_s

@@ -23,9 +23,9 @@ from tradewind_agent.history.importers.reading.flattened import (
 from tradewind_agent.history.importers.reading.lines import MAX_LINE_CHARS, Line
 from tradewind_agent.history.importers.reading.objects import join_objects
 from tradewind_agent.history.importers.reading.quoted import CONTROLS, is_object, open_quotes, parse_printed
-from tradewind_agent.history.importers.reading.stamps import LINES_LOOKED_AT, drop_stamp, find_stamp
+from tradewind_agent.history.importers.reading.stamps import LINES_LOOKED_AT, Drop, find_stamp
 
-_COLOURS = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
+_COLOURS = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]_P^][^\x07\x1b]*(?:\x07|\x1b\\)")
 _MONTH_TIME = r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)?"
 _ISO_TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)"
 _FULL_TIME = r"[A-Z][a-z]{2} \d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)? \w+"
@@ -153,10 +153,13 @@ def _begins_object(line: Line) -> bool:
 
 def _unwrap_each(first: Sequence[Line], source: Iterator[Line]) -> Iterator[Line]:
     has_services = _names_services(first[:_LINES_OF_SERVICES])
-    stamp = None if has_services else find_stamp([_COLOURS.sub("", line.text) for line in first])
+    texts = [_COLOURS.sub("", line.text) for line in first]
+    drop_stamp = None if has_services else find_stamp(texts, _has_prefix)
     pieces: dict[str, tuple[int, str]] = {}
+    writer = ""
     for each in chain(first, source):
-        line = each if stamp is None else each._replace(text=drop_stamp(_COLOURS.sub("", each.text), stamp))
+        line = each if drop_stamp is None else _drop_stamp(each, drop_stamp, writer)
+        writer = line.origin
         if line.fault is not None or not (has_services or _may_be_wrapped(line.text)):
             yield line
             continue
@@ -167,11 +170,22 @@ def _unwrap_each(first: Sequence[Line], source: Iterator[Line]) -> Iterator[Line
             if content.is_partial and len(text) <= MAX_LINE_CHARS:
                 pieces[content.origin] = number, text
             elif line.is_open and not content.has_end:
-                yield Line(number, text, explain_open_line(), origin=content.origin)
+                yield Line(number, text, explain_open_line(), origin=content.origin or line.origin)
             else:
-                yield Line(number, text, origin=content.origin, is_open=is_open)
+                yield Line(number, text, origin=content.origin or line.origin, is_open=is_open)
     for origin, (number, text) in pieces.items():
         yield Line(number, text, origin=origin)
+
+
+def _drop_stamp(line: Line, drop: Drop, writer: str) -> Line:
+    """Return a line without its stamp; one that has none is of the same writer as the line before."""
+    plain = _COLOURS.sub("", line.text)
+    text, origin = drop(plain)
+    return line._replace(text=text, origin=writer if text == plain else origin)
+
+
+def _has_prefix(text: str) -> bool:
+    return any(prefix.match(text) for prefix in _PREFIXES)
 
 
 def _may_be_wrapped(text: str) -> bool:
