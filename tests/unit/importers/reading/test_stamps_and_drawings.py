@@ -214,7 +214,7 @@ def test_learned_stamp_differs_from_line_to_line_in_its_numbers_and_levels():
     assert describe([f"{stamp}{line}" for stamp, line in zip(stamps, RCLONE, strict=True)]) == describe(RCLONE)
 
 
-def test_no_stamp_is_learned_where_a_line_of_a_program_stands_alone():
+def test_no_stamp_is_learned_where_a_line_of_a_program_has_none():
     assert find_stamp([RCLONE[0], f"again: {RCLONE[0]}"], lambda _: False) is None
 
 

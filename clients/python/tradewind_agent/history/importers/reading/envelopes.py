@@ -154,7 +154,7 @@ def _begins_object(line: Line) -> bool:
 def _unwrap_each(first: Sequence[Line], source: Iterator[Line]) -> Iterator[Line]:
     has_services = _names_services(first[:_LINES_OF_SERVICES])
     texts = [_COLOURS.sub("", line.text) for line in first]
-    drop_stamp = None if has_services else find_stamp(texts, _has_prefix)
+    drop_stamp = None if has_services else find_stamp(texts, _is_opened)
     pieces: dict[str, tuple[int, str]] = {}
     writer = ""
     for each in chain(first, source):
@@ -184,8 +184,9 @@ def _drop_stamp(line: Line, drop: Drop, writer: str) -> Line:
     return line._replace(text=text, origin=writer if text == plain else origin)
 
 
-def _has_prefix(text: str) -> bool:
-    return any(prefix.match(text) for prefix in _PREFIXES)
+def _is_opened(text: str) -> bool:
+    """Return whether what stands before an ``x`` at the end of a line is taken off as envelopes."""
+    return [content.text for content in _open_envelopes(text, has_services=False)] == ["x"]
 
 
 def _may_be_wrapped(text: str) -> bool:

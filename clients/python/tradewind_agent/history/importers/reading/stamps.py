@@ -29,7 +29,7 @@ _OF_PROGRAM = re.compile(
 """What only programs that move files print. Lines of servers and JSON are found behind any text by their readers."""
 
 _MAY_HOLD = ("/", "Job ", "--20", "[#", " - awscli.")
-"""One of which stands in each such line."""
+"""Each such line holds one of these."""
 
 _ELSE = re.compile(
     r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d[. ]|(?:DEBUG |INFO  |NOTICE|ERROR ) ?: |Transferred:\s"
@@ -57,7 +57,7 @@ def find_stamp(texts: Sequence[str], is_known: Callable[[str], bool]) -> Drop | 
 
     Parameters
     ----------
-    is_known : returns whether a line has a prefix that is taken off otherwise, by which its writer is known.
+    is_known : returns whether all that stands before an ``x`` is taken off otherwise, by which its writer is known.
     """
     written = [text for text in texts if text.strip()]
     for stamp in _STAMPS if written else ():
