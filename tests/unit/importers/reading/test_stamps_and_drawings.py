@@ -9,6 +9,7 @@ from tests.unit.importers.test_fts import message
 from tests.unit.importers.test_gridftp import line as gridftp_line
 from tests.unit.importers.test_iperf3_tests import END, SETTINGS, START
 from tradewind.errors import InvalidValue
+from tradewind_agent.history.importers.log_text import SAMPLE_CHARS
 from tradewind_agent.history.importers.reading.stamps import find_stamp
 
 STAMPS = {
@@ -98,6 +99,24 @@ def test_report_over_many_lines_is_one_object_within_their_envelopes(wrap):
     (row,), refused, _ = run([wrap(line) for line in REPORT.split("\n")])
     ((plain,), _, _) = run(REPORT.encode())
     assert (row.record.outcome, refused) == (plain.record.outcome, [])
+
+
+INTERVAL = {"streams": [{"socket": 5, "seconds": 1.0, "bits_per_second": 8.0}] * 8}
+LONG_REPORT = {"start": START | SETTINGS, "intervals": [INTERVAL] * 400, "end": END}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        json.dumps(LONG_REPORT),
+        json.dumps(LONG_REPORT, indent="\t"),
+        "\n".join(map(ENVELOPES["github"], json.dumps(LONG_REPORT, indent="\t").split("\n"))),
+    ],
+    ids=["one line", "indented", "in an envelope"],
+)
+def test_format_of_a_first_object_that_is_longer_than_a_sample_is_detected(text):
+    imported, refused, report = run(f"{text}\n".encode())
+    assert (len(text) > SAMPLE_CHARS, len(imported), refused, report.format) == (True, 1, [], "iperf3")
 
 
 def test_command_before_a_report_of_iperf3_is_no_bad_row():
