@@ -101,8 +101,8 @@ def test_report_over_many_lines_is_one_object_within_their_envelopes(wrap):
     assert (row.record.outcome, refused) == (plain.record.outcome, [])
 
 
-INTERVAL = {"streams": [{"socket": 5, "seconds": 1.0, "bits_per_second": 8.0}] * 8}
-LONG_REPORT = {"start": START | SETTINGS, "intervals": [INTERVAL] * 400, "end": END}
+INTERVAL = {"streams": [{"socket": 5, "seconds": 1.0, "comment": "x" * 100}] * 8}
+LONG_REPORT = {"start": START | SETTINGS, "intervals": [INTERVAL] * 100, "end": END}
 
 
 @pytest.mark.parametrize(
