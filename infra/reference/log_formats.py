@@ -28,7 +28,9 @@ DESCRIPTIONS = {
         "a run of rclone",
         (
             "The stats lines hold bytes, times and files in flight; those of text are rounded and have no zone. Dry "
-            "runs, and copies within a server, are left out. Of repeated attempts the last decides. As logfmt, too."
+            "runs, and copies within a server, are left out; a run before 1.64 that did both is refused, and so is a "
+            "mount or server whose log has its elapsed time alone. Of repeated attempts the last decides. As logfmt, "
+            "too."
         ),
     ),
     "fts": (
@@ -58,7 +60,7 @@ DESCRIPTIONS = {
         "s5cmd prints no times, by which a rate could be known. Run it under [`wrap`](../how-to/tune-other-tools.md).",
     ),
     "xferlog": (
-        "Transfer log of FTP servers such as vsftpd, ProFTPD and wu-ftpd",
+        "Transfer log of FTP servers such as vsftpd, ProFTPD and wu-ftpd, and Pure-FTPd's `stats`",
         "a run of overlapping lines",
         "The server's name is that of `--source` or `--destination`. Durations are in seconds; times have no zone.",
     ),
@@ -93,8 +95,8 @@ DESCRIPTIONS = {
         "a job",
         (
             "The summary holds bytes and minutes. What is printed as text has no time of day: jobs follow each other, "
-            "from `--start` on. Jobs that remove objects or copy within an account are skipped, and resumed ones "
-            "refused: their bytes are also those of earlier runs."
+            "from `--start` on. JSON needs the start of the job. Jobs that remove objects or copy within an account "
+            "are skipped, and resumed ones refused: their bytes are also those of earlier runs."
         ),
     ),
     "iperf3": (
@@ -165,13 +167,16 @@ ENVELOPES = """\
 What is around the lines does not matter, for an upload and for a watch. The agent takes off, also one within another:
 
 - prefixes of docker compose, CRI, `docker logs --timestamps`, `kubectl logs --prefix`, the journal (also as
-  `journalctl -o export` and `-o verbose`), syslog (RFC 3164 and 5424), systemd, GitHub's runners, Jenkins, `ts` and
-  `grep`, and any text before a JSON object;
+  `journalctl -o export` and `-o verbose`), syslog (RFC 3164 and 5424), systemd, GitHub's runners (also by
+  `gh run view --log`), GitLab's, Jenkins, `ts` and `grep`, and any text before a JSON object;
+- any other text, such as of `stern`, Airflow or `mpirun`, that stands before the lines of rclone, wget, aria2, aws or
+  azcopy: it is learned from the first 200 lines;
 - JSON of docker's json-file, FireLens, the journal, beats, CloudWatch, Cloud Logging, Datadog, GELF, Loki, Splunk and
   Vector;
 - levels of search exports and of WLCG's monitoring: `_source`, `fields`, `data`, also as names with dots such as
   `_source.data.tr_id`, and tables of such messages; logfmt (`level=info msg=…`) of a tool below;
-- heads and tails of message brokers, colours of a terminal, quotes.
+- heads and tails of message brokers, messages that EOT alone separates, dictionaries that Python printed, colours of
+  a terminal, quotes.
 
 A log may be cut off, or written to just now. Its last line, if it has no line end, is read if it shows that it is
 complete: JSON that can be parsed, or text of a format whose lines have a certain end. Otherwise it is refused, with the
@@ -182,16 +187,16 @@ recorded once; the others are skipped and counted. Equal lines of one time in fu
 connections: they stay transfers of their own. A watch compares the lines that it reads at once.
 
 A file has one format. Lines of another one that are transfers are refused: read the file again with its `--format`.
-Objects that are indented, as by `jq`, may stand among lines. A line in which another begins, as where two processes
-wrote at once, is refused.
+Objects that are indented, as by `jq`, may stand among lines, also line by line in an envelope. A line in which another
+begins, as where two processes wrote at once, is refused.
 
 An upload also takes JSON arrays, indented JSON, UTF-16, UTF-32, and files packed by gzip, zstd, bzip2 or xz. Archives
 such as tar and zip have to be unpacked. Names have to be in UTF-8, or in an encoding with a byte order mark."""
 
 NOTATIONS = """\
 - **Header.** Titles, comments (`#`) and Excel's `sep=` may stand before it. A second line may hold the units.
-  It may stand again between rows. Lines that clients of databases draw are left out, and so are rows of totals and
-  averages that have no start, or whose first cell is no quantity and says total.
+  It may stand again between rows. Lines that clients of databases draw, also in Unicode, are left out, and so are rows
+  of totals and averages that have no start, or whose first cell is no quantity and says total.
 - **Numbers** may have a decimal comma and marks of thousands. Where `1,250` may be either, `--decimal` says which.
 - **Durations** may be `0:01:30`, `1 day, 2:03:04`, `1-02:03:04`, `1m30s` or `PT90S`.
 - **Times** may be dates in many notations, with offsets or names of zones, or epochs in s, ms, µs or ns. A time of day
@@ -224,6 +229,9 @@ NOTATIONS = """\
 - **States** may be words, phrases such as `Transfer OK`, or codes. A phrase that says both, such as `done with errors`,
   is refused, and so are numbers in a column such as `status` where none is 0, or among words. A number in `errors` next
   to a state counts errors of earlier attempts, too: the state decides. Alone, it is a failure if it is above 0.
+  So are `files failed`, `cancelled`, `timed out` and the like. Rows whose `mode`, `action` or `operation` is a dry run
+  or a copy within the server are left out, and so are rows of a `progress` below 100 % without a state, and rows of
+  `localhost` or of the protocol `file`.
 - **Attempts.** A failed row of a named file gives way to one of a higher `attempt`, before or behind it.
 - **Settings.** Without columns of settings, files at once follow from overlapping rows."""
 

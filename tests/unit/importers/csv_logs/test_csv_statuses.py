@@ -163,3 +163,40 @@ def test_exit_codes_of_windows_are_failures():
 def test_codes_that_cannot_be_read_are_not_taken_for_successes():
     with pytest.raises(InvalidValue, match="is no known word or code: 'E17'"):
         run(["start,duration_s,bytes,exit_code", "2026-03-01 10:00:00,20,1000000,E17"])
+
+
+@pytest.mark.parametrize(
+    ("title", "bad", "good"),
+    [
+        ("files_failed", "3", "0"),
+        ("failed files", "1", "0"),
+        ("is_error", "true", "false"),
+        ("has_errors", "True", "False"),
+        ("cancelled", "yes", "no"),
+        ("aborted", "true", "false"),
+        ("timed_out", "true", "false"),
+        ("exception", "OSError: reset", ""),
+        ("job_state", "FAILED", "COMPLETED"),
+        ("exit", "1", "0"),
+        ("checksum_ok", "false", "true"),
+        ("result", "KO", "OK"),
+    ],
+)
+def test_failure_in_other_words_of_the_title_is_a_failure(title, bad, good):
+    rows = [f"2026-03-01 1{hour}:00:00,20,40000000,2,{cell}" for hour, cell in enumerate((bad, good))]
+    imported, refused, _ = run([f"start,duration_s,bytes,cc,{title}", *rows])
+    assert ([row.record.outcome.status for row in imported], refused) == ([Status.FAILED, Status.SUCCEEDED], [])
+
+
+@pytest.mark.parametrize("title", ["std_error", "error_rate", "failed_attempts", "timeout", "error_bar"])
+def test_title_that_only_mentions_failures_states_none(title):
+    (row,), refused, _ = run([f"start,duration_s,bytes,cc,{title}", "2026-03-01 10:00:00,20,40000000,2,3"])
+    assert (row.record.outcome.status, refused) == (Status.SUCCEEDED, [])
+
+
+@pytest.mark.parametrize(
+    ("title", "cells"), [("protocol", "file"), ("source,destination", "localhost,http://127.0.0.1/a")]
+)
+def test_row_within_a_host_is_left_out(title, cells):
+    imported, refused, _ = run([f"start,duration_s,bytes,cc,{title}", f"2026-03-01 10:00:00,20,40000000,2,{cells}"])
+    assert (imported, refused) == ([], [])

@@ -10,8 +10,9 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from tradewind.errors import InvalidValue
+from tradewind_agent.history.importers.advice import find_advice, find_advice_on_message
 from tradewind_agent.history.importers.csv_logs.columns import require_transfers
-from tradewind_agent.history.importers.csv_logs.header import find_header, has_transfers
+from tradewind_agent.history.importers.csv_logs.header import find_header, find_unknown_table, has_transfers
 from tradewind_agent.history.importers.ports import EmptyLog
 from tradewind_agent.history.importers.rclone_logs.evidence import is_message_of_rclone, is_text_of_rclone
 from tradewind_agent.history.importers.servers.dcache import BILLING
@@ -19,6 +20,7 @@ from tradewind_agent.history.importers.servers.gridftp import is_object_of_gridf
 from tradewind_agent.history.importers.servers.vsftpd import LINE as VSFTPD_TRANSFER
 from tradewind_agent.history.importers.servers.vsftpd import MESSAGE as VSFTPD
 from tradewind_agent.history.importers.servers.xferlog import LINE as XFERLOG
+from tradewind_agent.history.importers.servers.xferlog import STATS as PURE_FTPD
 from tradewind_agent.history.importers.servers.xrootd import is_monitoring
 from tradewind_agent.history.importers.services.fts_files import is_file_of_job
 from tradewind_agent.history.importers.services.htcondor import is_ad, is_history
@@ -46,43 +48,11 @@ _AWS = re.compile(
 )
 _WGET = re.compile("|".join(pattern.pattern for pattern in (REQUEST, BRIEF)))
 _PATTERNS = (
-    ("aria2", _ARIA2), ("aws", _AWS), ("xferlog", XFERLOG), ("vsftpd", VSFTPD), ("azcopy", AZCOPY),
-    ("dcache", BILLING), ("wget", _WGET),
+    ("aria2", _ARIA2), ("aws", _AWS), ("xferlog", XFERLOG), ("xferlog", PURE_FTPD), ("vsftpd", VSFTPD),
+    ("azcopy", AZCOPY), ("dcache", BILLING), ("wget", _WGET),
 )  # fmt: skip
 _HAR = re.compile(r'\s*\{\s*"log"\s*:\s*\{')
 _SHOWN_MEMBERS = 12
-_CONDOR = "keep its FILE_TRANSFER_STATS_LOG, or `condor_history -transfer-history -json`"
-_FTS = "keep what its server returns of /jobs/ID/files"
-_WITHOUT_TIMES: Sequence[tuple[re.Pattern[str], str]] = (
-    (re.compile(r"Connecting to host \S+, port \d|\[ *ID\] Interval "), "is what iperf3 prints; run it with --json"),
-    (
-        re.compile(r"(?:cp|mv|sync) (?:\"?s3://|\S+ s3://)"),
-        "is what s5cmd prints, without times; run it under `tradewind wrap`",
-    ),
-    (re.compile(r" *% Total +% Received % Xferd"), "is curl's progress; run it with -w '%{json}\\n' and -o or -O"),
-    (
-        re.compile(r"(?:rm|mb|rb) s3://"),
-        "is what s5cmd prints when it removes or makes; there is no transfer in it",
-    ),
-    (
-        re.compile(r"\[[\d.]+\w*B/[\d.]+\w*B\]\[ *\d+%\]\["),
-        "is xrdcp's progress, without times; run it under `tradewind wrap`, or read the monitoring of the server",
-    ),
-    (
-        re.compile(
-            r"\d\d/\d\d/\d\d \d\d:\d\d:\d\d (?:\(\d+\.\d+\) )?\(\d+\):|\d{3} \(\d+\.\d{3}\.\d{3}\) |BytesRecvd = "
-        ),
-        f"is of HTCondor's jobs, without sizes and times of files; {_CONDOR}",
-    ),
-    (re.compile(r"Request ID: "), f"is what FTS's client prints; {_FTS}"),
-)
-"""What tools print that has no sizes or times, by lines of it, and what to keep instead."""
-
-_OTHER_JSON: Sequence[tuple[frozenset[str], str]] = (
-    (frozenset({"job_id", "job_state"}), f"is jobs of FTS without the times of their files; {_FTS}"),
-    (frozenset({"ClusterId", "ProcId"}), f"is of HTCondor's jobs, without sizes and times of files; {_CONDOR}"),
-)
-"""The same of JSON, by members that it has."""
 
 
 def detect(sample: str) -> str:
@@ -108,11 +78,12 @@ def detect(sample: str) -> str:
     table = find_header(lines)
     if table is not None and has_transfers(table.columns):
         return "csv"
-    for pattern, advice in _WITHOUT_TIMES:
-        if any(pattern.match(line) for line in lines):
-            raise InvalidValue("--format", advice)
+    if (advice := find_advice(lines)) is not None:
+        raise InvalidValue("--format", advice)
     if table is not None and len(table.columns.header) >= _LEAST_COLUMNS:
         require_transfers(table.columns)
+    if (unknown := find_unknown_table(lines)) is not None:
+        require_transfers(unknown)
     raise InvalidValue("--format", f"cannot be detected from the content; name one of {', '.join(FORMATS)}, har")
 
 
@@ -145,12 +116,11 @@ def _reject_known_without_transfers(lines: Sequence[str]) -> None:
     InvalidValue : says what to keep instead; of JSON it names the members, not what they hold.
     """
     require_sizes(lines)
-    is_known_output = any(pattern.match(lines[0]) for pattern, _ in _WITHOUT_TIMES)
+    is_known_output = find_advice(lines[:1]) is not None
     if lines[0].lstrip().startswith(("{", "[")) and not is_known_output:
         message = next((found for line in lines if (found := _parse_object(line)) is not None), {})
-        for needed, advice in _OTHER_JSON:
-            if needed <= message.keys():
-                raise InvalidValue("--format", advice)
+        if (advice := find_advice_on_message(message)) is not None:
+            raise InvalidValue("--format", advice)
         members = ", ".join(name[:40] for name in list(message)[:_SHOWN_MEMBERS])
         seen = f"its members are {members}" if members else "it is cut off or damaged"
         raise InvalidValue("--format", f"cannot be detected: it is JSON or logfmt, but of no known log; {seen}")
@@ -164,7 +134,7 @@ def _parse_object(line: str) -> Mapping[str, object] | None:
     return message if isinstance(message, dict) else None
 
 
-_TRANSFER = re.compile(r"\{|.*[Nn][Bb][Yy][Tt][Ee][Ss]=|.*\[pool:|\w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d \d{4} ")
+_TRANSFER = re.compile(r"\{|.*[Nn][Bb][Yy][Tt][Ee][Ss]=|.*\[pool:|\w{3} \w{3} [ \d]?\d \d\d:\d\d:\d\d \d{4} ")
 """How lines begin that are a transfer by themselves."""
 
 

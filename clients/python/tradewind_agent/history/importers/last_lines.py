@@ -17,6 +17,7 @@ from tradewind_agent.history.importers.servers.dcache import LINE as BILLING
 from tradewind_agent.history.importers.servers.gridftp import USUAL, restore_keys
 from tradewind_agent.history.importers.servers.vsftpd import LINE as VSFTPD
 from tradewind_agent.history.importers.servers.xferlog import LINE as XFERLOG
+from tradewind_agent.history.importers.servers.xferlog import STATS as PURE_FTPD
 
 _ADVICE = "end the file with a line break if it is complete"
 
@@ -39,7 +40,10 @@ def _ends_a_run(text: str) -> bool:
 _COMPLETE: Mapping[str, Callable[[str], bool]] = MappingProxyType(
     {
         "gridftp": lambda text: (plain := restore_keys(text))[-9:-3] == " CODE=" and USUAL.fullmatch(plain) is not None,
-        "xferlog": lambda text: (found := XFERLOG.fullmatch(text.strip())) is not None and found["end"] is not None,
+        "xferlog": lambda text: (
+            PURE_FTPD.fullmatch(text) is not None
+            or ((found := XFERLOG.fullmatch(text.strip())) is not None and found["end"] is not None)
+        ),
         "vsftpd": lambda text: VSFTPD.fullmatch(text.strip()) is not None,
         "dcache": lambda text: (found := BILLING.fullmatch(text)) is not None and found["rest"].rstrip().endswith('"}'),
         "rclone": _ends_a_run,

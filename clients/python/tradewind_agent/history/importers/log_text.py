@@ -4,8 +4,9 @@ The one reader in front of all formats, for an upload and for a watch. Its steps
 """
 
 import io
+import json
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import chain, count, islice
@@ -15,6 +16,7 @@ from typing import IO, Self
 
 from tradewind.errors import InvalidValue
 from tradewind_agent.history.importers.reading.characters import decode_blocks, find_encoding
+from tradewind_agent.history.importers.reading.drawn import open_drawn_table
 from tradewind_agent.history.importers.reading.envelopes import unwrap_lines
 from tradewind_agent.history.importers.reading.lines import (
     MAX_LINE_CHARS,
@@ -35,6 +37,9 @@ SAMPLE_CHARS = 1 << 16
 """Characters at the beginning of a log from which its format is detected."""
 
 _BLOCK_BYTES = 1 << 16
+_BLOCKS_OF_OBJECT = 64
+"""Further blocks that are read to the end of a first object: of a million characters, also within envelopes."""
+
 _SPOOLED_BYTES = 1 << 23
 _MARK = "\ufeff"
 
@@ -102,16 +107,23 @@ class LogText:
                 yield self.judge_open_line(line) if line.is_open else line
 
     def read_sample(self) -> str:
-        """Return the first lines of the log, as far as they can be read, without what is around them."""
+        """Return the first lines of the log, as far as they can be read, without what is around them.
+
+        A first object that is longer than a sample is returned to its end.
+        """
         try:
             with self._open() as stream:
                 read = getattr(stream, "read1", stream.read)  # what comes before a cut is lost to a full read
                 reject_archive(read(ARCHIVE_BYTES))
             with self._open() as stream:
-                beginning = next(decode_blocks(stream), "")[:SAMPLE_CHARS]
+                blocks = decode_blocks(stream)
+                beginning = next(blocks, "")[:SAMPLE_CHARS]
+                lines = _list_texts(beginning)
+                if _is_object_cut(lines or [beginning.lstrip()]):
+                    beginning = "".join(chain([beginning], islice(blocks, _BLOCKS_OF_OBJECT)))
+                    lines = _list_texts(beginning)
         except BROKEN as broken:
             raise InvalidValue("file", f"compressed data is broken: {broken}") from None
-        lines = [line.text for line in _unwrap(_number_lines([beginning], count(1))) if line.fault is None]
         return "\n".join(lines) if any(line.strip() for line in lines) else beginning
 
     def require_lines(self) -> None:
@@ -175,6 +187,22 @@ class LogText:
         return spool
 
 
+def _list_texts(beginning: str) -> list[str]:
+    return [line.text for line in _unwrap(_number_lines([beginning], count(1))) if line.fault is None]
+
+
+def _is_object_cut(texts: Sequence[str]) -> bool:
+    """Return whether the first object among some lines goes on behind them."""
+    first = next((text for text in texts if text.startswith(("{", "[{", "[\n"))), None)
+    if first is None:
+        return False
+    try:
+        json.loads(first)
+    except (ValueError, RecursionError):
+        return True
+    return False
+
+
 def count_rows(head: bytes) -> int:
     """Count the lines of the beginning of a log, whatever ends them."""
     with LogText(io.BytesIO(head)) as text:
@@ -182,7 +210,7 @@ def count_rows(head: bytes) -> int:
 
 
 def _unwrap(lines: Iterable[Line]) -> Iterator[Line]:
-    return unwrap_lines(join_objects(open_table(iter(lines))))
+    return unwrap_lines(join_objects(open_table(open_drawn_table(iter(lines)))))
 
 
 def _number_lines(blocks: Iterable[str], numbers: Iterator[int]) -> Iterator[Line]:

@@ -57,14 +57,19 @@ class RepeatedTransfers:
 
 
 def drop_repeated(
-    items: Iterable[ImportedRow | RefusedRow], report: ImportReport
+    items: Iterable[ImportedRow | RefusedRow], report: ImportReport, *, is_unique: bool | None = None
 ) -> Iterator[ImportedRow | RefusedRow]:
-    """Yield rows without those that repeat an earlier one; rows without a ``text`` are left alone."""
+    """Yield rows without those that repeat an earlier one; rows without a ``text`` are left alone.
+
+    Parameters
+    ----------
+    is_unique : as of `RepeatedTransfers.is_repeated`.
+    """
     repeats = RepeatedTransfers()
     for item in items:
         if isinstance(item, RefusedRow) or not item.text:
             yield item
-        elif repeats.is_repeated(item.text, item.record.started_at, item.record.ended_at):
+        elif repeats.is_repeated(item.text, item.record.started_at, item.record.ended_at, is_unique=is_unique):
             report.skip(SKIPPED)
         else:
             yield item

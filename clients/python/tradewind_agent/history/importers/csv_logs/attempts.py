@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tradewind.transfer import Status
 from tradewind_agent.history.importers.csv_logs.columns import Columns
 from tradewind_agent.history.importers.csv_logs.names import is_identity
-from tradewind_agent.history.importers.csv_logs.status import NoTransfer
+from tradewind_agent.history.importers.csv_verdicts import NoTransfer
 from tradewind_agent.history.importers.ports import ImportedRow, RefusedRow
 
 Item = ImportedRow | RefusedRow | NoTransfer

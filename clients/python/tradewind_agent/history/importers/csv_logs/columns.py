@@ -70,7 +70,8 @@ class Columns:
         if '"' not in line:
             return line.split(self.delimiter)
         try:
-            return next(csv.reader(line.splitlines(keepends=True), delimiter=self.delimiter), [])
+            lines = line.splitlines(keepends=True)
+            return next(csv.reader(lines, delimiter=self.delimiter, skipinitialspace=True), [])
         except csv.Error as broken:
             raise InvalidValue("row", f"is no CSV row: {broken}") from None
 
@@ -88,7 +89,7 @@ def is_title(cell: str) -> bool:
 
 def _build_columns(line: str, delimiter: str) -> Columns:
     try:
-        header = next(csv.reader([line], delimiter=delimiter), [])
+        header = next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])
     except csv.Error:
         header = []
     while header and not header[-1].strip():

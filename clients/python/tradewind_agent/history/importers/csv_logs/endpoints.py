@@ -12,6 +12,7 @@ from tradewind_agent.history.importers.fields import UNKNOWN_TEXTS, check_name
 _BUCKETS = frozenset({"s3", "gs", "az", "abfs", "abfss", "wasb", "wasbs", "swift", "r2", "oci"})
 """Schemes whose host is a bucket, which has no meaning without them."""
 
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _LOCAL_PATH = re.compile(r"file:|[/~.\\]|[A-Za-z]:[\\/]")
 _REMOTE_PATH = re.compile(r"(?:[^@/:\s]+@)?([\w.-]+):[/~].*")
 
@@ -24,6 +25,8 @@ def is_local(text: str) -> bool:
 def is_copy_in_place(program: str | None, source: str, destination: str) -> bool:
     """Return whether a program copied within its store or its host: gsutil has Google copy between its own buckets."""
     in_store = source.startswith("gs://") and destination.startswith("gs://")
+    if {_name_host(source), _name_host(destination)} <= _LOOPBACK:
+        return True
     return program == "gsutil" and (in_store or (is_local(source) and is_local(destination)))
 
 
@@ -50,6 +53,11 @@ def find_endpoint(end: str, text: str, given: str | None, aliases: Mapping[str, 
         return check_name(end, name_endpoint(host, aliases) if host else given or "")
     remote = _REMOTE_PATH.fullmatch(stripped)
     return check_name(end, name_endpoint(remote[1] if remote is not None else stripped, aliases))
+
+
+def _name_host(text: str) -> str:
+    """Return the host of an address, or the text, which is a host then."""
+    return (_find_host(text) if "://" in text else text).lower()
 
 
 def _find_host(address: str) -> str:

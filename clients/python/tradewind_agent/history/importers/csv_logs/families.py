@@ -31,10 +31,10 @@ from tradewind_agent.history.importers.csv_logs.repeated import (
     RepeatedFields,
 )
 from tradewind_agent.history.importers.csv_logs.rows import is_totals, join_rows, repeats_header
-from tradewind_agent.history.importers.csv_logs.status import NoTransfer, find_commanded_direction
 from tradewind_agent.history.importers.csv_logs.times import RowClock
 from tradewind_agent.history.importers.csv_logs.units import CsvReading, infer_columns
 from tradewind_agent.history.importers.csv_logs.units_inference import RATE_UNITS, TIME_UNITS
+from tradewind_agent.history.importers.csv_verdicts import NoTransfer, find_commanded_direction
 from tradewind_agent.history.importers.fields import (
     UNKNOWN_TEXTS,
     check_instant,

@@ -11,6 +11,9 @@ from tradewind_agent.history.importers.fields import UNKNOWN_TEXTS
 LINES_BEFORE = 50
 """Lines among which the header is looked for."""
 
+_LEAST_LINES, _LEAST_CELLS = 2, 3
+"""What shows a table of unknown titles."""
+
 COMMENT_MARKS = ("#", "%", "//")
 _SEPARATOR = re.compile(r'"?sep=(.)"?', re.IGNORECASE)
 
@@ -51,6 +54,17 @@ def find_header(lines: Sequence[str]) -> FoundHeader | None:
         elif best is None or len(columns.place) > len(best.columns.place):
             best = found
     return best if comment is None else _read_units_row(comment, lines)
+
+
+def find_unknown_table(lines: Sequence[str]) -> Columns | None:
+    """Return the columns of a table none of whose titles is known: two lines of as many cells; ``None`` for others."""
+    if len(lines) < _LEAST_LINES:
+        return None
+    for delimiter in DELIMITERS:
+        titles = lines[0].split(delimiter)
+        if len(titles) >= _LEAST_CELLS and len(lines[1].split(delimiter)) == len(titles):
+            return Columns(tuple(title.strip() for title in titles), delimiter, {}, {})
+    return None
 
 
 def _read_units_row(found: FoundHeader, lines: Sequence[str]) -> FoundHeader:

@@ -23,7 +23,7 @@ SYNONYMS: Mapping[str, str] = MappingProxyType(
             "buffer": "buffersize bufsize buffer tcpbuffer tcpbuffersize tcpbufsize socketbuffer windowsize",
             "io_block": "blocksize ioblocksize ioblock",
             "parallelism": "parallelism p plevel parallel streams nstreams numstreams parallelstreams parallellevel "
-            "numberofstreams",
+            "numberofstreams tcpstreams numtcpstreams streamsperfile",
             "concurrency": "concurrency cc cclevel concurrent channels concurrencylevel numchannels",
             "pipelining": "pipelining pp pplevel pipeline pipelinelevel pipelininglevel",
             "throughput": "throughput totalavgtput avgtput tput avgthroughput averagethroughput meanthroughput goodput "
@@ -51,13 +51,16 @@ SYNONYMS: Mapping[str, str] = MappingProxyType(
             "version": "version",
             "mover": "appname application tool program mover client utility",
             "operation": "transtype operation ftpcommand verb transferdirection direction",
+            "mode": "mode action transfermode runmode",
+            "progress": "progress progresspercent percentcomplete percentagecomplete pctcomplete percentdone",
             "attempt": "attempt attemptnumber attemptno attemptid retrynumber retryno",
             "file_type": "filetype contenttype datatype",
             "set": "timestamps set setid campaign round",
             "status": "status transferstatus jobstatus finalstatus transferresult finalstate transferstate "
-            "state result outcome resultcode errorcode errcode",
-            "success": "success succeeded successful issuccess issuccessful ok completed iscompleted",
-            "exit_code": "exitcode exitstatus returncode retcode rc errno",
+            "state result outcome resultcode errorcode errcode jobstate taskstate taskstatus",
+            "success": "success succeeded successful issuccess issuccessful ok completed iscompleted "
+            "checksumok checksummatch checksummatches",
+            "exit_code": "exitcode exitstatus returncode retcode rc errno exit exitvalue returnvalue",
             "response_code": "code statuscode responsecode replycode ftpcode ftpreply ftpreturncode httpcode "
             "httpstatus httpstatuscode httpresponsecode",
             "failure": "error errors errormessage errmsg failure failed failurereason failurecause "
@@ -148,6 +151,13 @@ _LONGEST_TITLE = 200
 _LEVELS = re.compile(r"^\W?(?:(?:_source|fields|data|payload)\.)+")
 """What exports of searches write before the names of members."""
 
+_FAILURE = re.compile(
+    r"(?:is|has|was|num|no|number(?:of)?|total|count(?:of)?)?(?:files?|transfers?|objects?|tasks?|jobs?)?"
+    r"(?:failed|failures?|errors?|errored|exceptions?|cancell?ed|aborted|interrupted|timedout)"
+    r"(?:files?|transfers?|objects?|count|message|msg|text|reason|type|description|string)?"
+)
+"""Titles of failures in other words; those of rates, bars and margins of errors are none."""
+
 _IN = re.compile(r"(?<=[A-Za-z])[\s_]+in[\s_]+(?=[A-Za-z])", re.IGNORECASE)
 """The word before a unit, as in ``size in MB``."""
 _PREFIX_BEHIND = re.compile(r"(.+?)[\s_(\[]+[KMGT][)\]]?")
@@ -180,7 +190,7 @@ def find_quantity(title: str) -> tuple[str | None, str | None]:
         alone = re.sub(rf"^(?:{_QUALIFIERS})", "", plain)
         if alone in units:
             return quantity, units[alone]
-    return None, None
+    return ("failure" if _FAILURE.fullmatch(plain) else None), None
 
 
 def to_plain(title: str) -> str:

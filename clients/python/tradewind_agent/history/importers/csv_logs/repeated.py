@@ -25,6 +25,7 @@ from tradewind_agent.history.importers.fields import (
     read_number_if_known,
     round_within,
 )
+from tradewind_agent.history.importers.logged_transfer import is_local_copy
 from tradewind_agent.history.importers.ports import ImportContext, ImportReport
 
 CONTENT_TYPES: Mapping[str, str] = MappingProxyType({"1": "video", "2": "image", "3": "html"})
@@ -146,7 +147,7 @@ class RepeatedFields:
             (spoken or "unknown").lower(),
             Mover(check_name("mover.name", mover), find_known_name("mover.version", version)),
             find_direction(source, destination) if source and destination else None,
-            is_copy_in_place(self._program, source.strip(), destination.strip()),
+            is_local_copy(spoken or "") or is_copy_in_place(self._program, source.strip(), destination.strip()),
         )
 
 

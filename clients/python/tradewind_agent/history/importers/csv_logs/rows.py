@@ -84,7 +84,7 @@ def _opens_quote(columns: Columns, text: str) -> bool:
     """Return whether a field begins with a quote that the line does not close."""
     if text.count('"') % 2 == 0:
         return False
-    return text.startswith('"') or f'{columns.delimiter}"' in text
+    return text.startswith('"') or f'{columns.delimiter}"' in text or f'{columns.delimiter} "' in text
 
 
 def _take_lines(source: Iterator[Line], waiting: deque[Line]) -> None:
@@ -110,7 +110,8 @@ def _join(columns: Columns, first: Line, waiting: deque[Line]) -> Line:
 
 def _is_row(columns: Columns, pieces: list[str]) -> bool:
     try:
-        rows = list(csv.reader((f"{piece}\n" for piece in pieces), delimiter=columns.delimiter, strict=True))
+        lines = (f"{piece}\n" for piece in pieces)
+        rows = list(csv.reader(lines, delimiter=columns.delimiter, skipinitialspace=True, strict=True))
     except csv.Error:
         return False
     return len(rows) == 1 and len(rows[0]) >= len(columns.header)

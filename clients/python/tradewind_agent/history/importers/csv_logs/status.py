@@ -3,54 +3,38 @@
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from types import MappingProxyType
 
 from tradewind.errors import InvalidValue
-from tradewind.transfer import Direction, Status
+from tradewind.transfer import Status
 from tradewind_agent.history.importers.csv_logs.columns import Columns
 from tradewind_agent.history.importers.csv_logs.dates import find_date
+from tradewind_agent.history.importers.csv_verdicts import (
+    LEAST_KNOWN,
+    NoTransfer,
+    Reader,
+    Verdict,
+    find_mode,
+    find_operation,
+    find_progress,
+    find_unmoved,
+    normalise,
+)
 from tradewind_agent.history.importers.fields import UNKNOWN_TEXTS
 from tradewind_agent.history.importers.ports import ImportReport
-
-
-class NoTransfer(Enum):
-    """Why a row is of no transfer."""
-
-    SKIPPED = "that moved nothing over the network"
-    NOT_ENDED = "of transfers that had not ended"
-    OTHER_COMMAND = "of listings and other commands"
-    REPEATED = "of attempts that were repeated"
-    IN_TWICE = "that are in the file twice"
-    EMPTY = "of empty files, or that moved no byte,"
-
-
-Verdict = Status | NoTransfer
 
 _WORDS_OF: Mapping[Verdict, str] = MappingProxyType(
     {
         Status.SUCCEEDED: "success succeeded successful successfully ok okay done complete completed finished "
         "pass passed true yes y",
         Status.FAILED: "fail failed failure error errored err false no n broken timeout timedout denied "
-        "rejected crashed unsuccessful finisheddirty",
+        "rejected crashed unsuccessful finisheddirty ko nok notok",
         Status.CANCELLED: "cancel cancelled canceled abort aborted interrupted stopped killed incomplete partial",
         NoTransfer.SKIPPED: "skip skipped exists alreadyexists unchanged dryrun notneeded uptodate ignored",
         NoTransfer.NOT_ENDED: "running active started starting inprogress queued pending submitted ready "
         "staging paused new retrying",
     }
 )
-_TRANSFERS = frozenset(
-    {
-        "retr", "stor", "esto", "eret", "appe", "stou", "get", "put", "post", "copy", "cp", "mv", "move", "sync",
-        "download", "upload", "send", "receive",
-    }
-)  # fmt: skip
-_OTHER_COMMANDS = frozenset(
-    {
-        "mlsd", "mlst", "list", "nlst", "stat", "size", "mdtm", "mkd", "rmd", "dele", "delete", "head", "cwd", "pwd",
-        "cdup", "rnfr", "rnto", "rename", "chmod", "check", "cksm",
-    }
-)  # fmt: skip
 _WORDS = {word: verdict for verdict, words in _WORDS_OF.items() for word in words.split()}
 _TOKEN = re.compile(r"[A-Za-z]+")
 _GOOD_TOKENS = frozenset(_WORDS_OF[Status.SUCCEEDED].split()) - {"true", "yes", "y", "pass"}
@@ -64,8 +48,6 @@ _OPEN_TOKENS = frozenset({"no", "not", "without", "zero", "never", "with", "part
 """Words that turn others around or limit them: what the entire text means is then left to the user."""
 
 _REASON = re.compile(r"\s*[:;,(\[]|\s+[-–]\s+")  # dashes of people
-_PLAIN = re.compile(r"[^a-z0-9]+")
-
 _SURE_TITLES = frozenset({"status", "transferstatus", "jobstatus", "finalstatus", "transferresult", "finalstate"})
 """Titles that can mean nothing else; ``state`` may be one of the United States."""
 
@@ -75,9 +57,6 @@ _AMBIGUOUS_TITLES = frozenset({"code", "rc", "errno"})
 _STATING = frozenset({"status", "success", "exit_code", "response_code"})
 _COUNTS_OF_ERRORS = frozenset({"errors", "numerrors", "errorcount"})
 """Titles of columns whose numbers count errors; those of ``error`` may be codes, and of ``failed`` files."""
-
-_LEAST_KNOWN = 0.5
-"""Share of the sampled values that must be known words for a column to be one of statuses."""
 
 _RESPONSES, _OK_RESPONSES = range(100, 600), range(200, 300)
 _NOT_MODIFIED = 304
@@ -96,15 +75,13 @@ _ORDER: Sequence[Verdict] = (
 )
 """Of several columns the first that one of them says."""
 
-Reader = Callable[[str], Verdict]
-
 
 @dataclass(frozen=True, slots=True)
 class StatusReader:
     """Reads what the rows of one file say of their transfers.
 
     ``stating`` : columns that say how a transfer ended, rather than what it met or was.
-    ``counting`` : columns of errors whose numbers count those of all attempts.
+    ``counting`` : columns of numbers that a state goes before, such as those of errors in all attempts.
     """
 
     readers: Mapping[int, Reader]
@@ -126,7 +103,8 @@ class StatusReader:
         found = {
             reader(row[place])
             for place, reader in self.readers.items()
-            if _is_known(row[place]) and not (is_stated and place in self.counting and row[place].strip().isdecimal())
+            if _is_known(row[place])
+            and not (is_stated and place in self.counting and row[place].strip()[:1].isdecimal())
         }
         return next((verdict for verdict in _ORDER if verdict in found), Status.SUCCEEDED)
 
@@ -155,19 +133,11 @@ def build_status_reader(columns: Columns, rows: Iterable[Sequence[str]], report:
             readers[place] = reader
             if quantity in _STATING:
                 stating.add(place)
-            elif quantity == "failure" and _normalise(title) in _COUNTS_OF_ERRORS:
+            elif quantity == "progress" or (quantity == "failure" and normalise(title) in _COUNTS_OF_ERRORS):
                 counting.add(place)
-    if stating and counting:
+    if stating and counting - {columns.place.get("progress")}:
         report.assume("a number of errors next to a state is of all attempts: the state says how the last one ended")
     return StatusReader(readers, frozenset(stating), frozenset(counting))
-
-
-def find_commanded_direction(text: str) -> Direction | None:
-    """Return the direction of a command such as RETR or upload, ``None`` for others."""
-    command = _normalise(text)
-    if command in ("retr", "eret", "get", "download", "receive"):
-        return Direction.DOWNLOAD
-    return Direction.UPLOAD if command in ("stor", "esto", "appe", "stou", "put", "upload", "send") else None
 
 
 def _is_known(text: str) -> bool:
@@ -187,8 +157,8 @@ def _find_status(title: str, values: Sequence[str]) -> Reader | None:
             )
         return code
     known = sum(_find_word(value) is not None for value in values)
-    is_sure = _normalise(title) in _SURE_TITLES or any(_find_word(value) is Status.FAILED for value in values)
-    return _read_state if is_sure or known >= _LEAST_KNOWN * len(values) else None
+    is_sure = normalise(title) in _SURE_TITLES or any(_find_word(value) is Status.FAILED for value in values)
+    return _read_state if is_sure or known >= LEAST_KNOWN * len(values) else None
 
 
 def _read_state(text: str) -> Verdict:
@@ -227,27 +197,12 @@ def _find_exit_code(title: str, values: Sequence[str]) -> Reader | None:
 
 
 def _find_words(title: str, values: Sequence[str]) -> Reader | None:
-    if sum(_find_word(value) is not None for value in values) < _LEAST_KNOWN * len(values):
-        if _normalise(title) in _AMBIGUOUS_TITLES:
+    if sum(_find_word(value) is not None for value in values) < LEAST_KNOWN * len(values):
+        if normalise(title) in _AMBIGUOUS_TITLES:
             return None
         unknown = next(value for value in values if _find_word(value) is None)
         raise InvalidValue("outcome.status", f"in the column {title} is no known word or code: {unknown[:40]!r}")
     return _read_word
-
-
-def _find_unmoved(title: str, values: Sequence[str]) -> Reader | None:
-    """Return how a column such as ``dry_run`` is read, ``None`` where it holds other than yes and no.
-
-    Numbers of a column that is called ``skipped`` count files: the row moved others.
-    """
-    known = {_normalise(value) for value in values}
-    if not known <= _YES | _NO or (_normalise(title) == "skipped" and known <= {"0", "1"}):
-        return None
-    return _read_unmoved
-
-
-def _read_unmoved(text: str) -> Verdict:
-    return NoTransfer.SKIPPED if _normalise(text) in _YES else Status.SUCCEEDED
 
 
 _CHOICES: Mapping[str, Callable[[str, Sequence[str]], Reader | None]] = MappingProxyType(
@@ -257,14 +212,12 @@ _CHOICES: Mapping[str, Callable[[str, Sequence[str]], Reader | None]] = MappingP
         "exit_code": _find_exit_code,
         "response_code": lambda title, values: _find_response_code(title, values) or _find_words(title, values),
         "failure": lambda _title, _values: _read_failure,
-        "operation": lambda _title, values: _find_operation(values),
-        "nothing_moved": _find_unmoved,
+        "operation": lambda _title, values: find_operation(values),
+        "mode": lambda _title, values: find_mode(values),
+        "progress": lambda _title, values: find_progress(values),
+        "nothing_moved": find_unmoved,
     }
 )
-
-
-def _normalise(text: str) -> str:
-    return _PLAIN.sub("", text.lower())
 
 
 def _parse_number(text: str) -> int | None:
@@ -276,7 +229,7 @@ def _parse_number(text: str) -> int | None:
 
 def _find_word(text: str) -> Verdict | None:
     """Return what a status means, also with a reason behind it such as ``FAILED: timeout``."""
-    plain = _WORDS.get(_normalise(text)) or _WORDS.get(_normalise(_REASON.split(text.strip(), maxsplit=1)[0]))
+    plain = _WORDS.get(normalise(text)) or _WORDS.get(normalise(_REASON.split(text.strip(), maxsplit=1)[0]))
     return plain or _find_verdict_among_words(text)
 
 
@@ -326,22 +279,10 @@ def _parse_code(text: str) -> int:
 
 def _read_failure(text: str) -> Verdict:
     """Read a column of errors: a message, a number of them, or whether there was one."""
-    words = _normalise(text)
+    words = normalise(text)
     has_none = words.strip("0") in _NO_FAILURE or _NONE_COUNTED.fullmatch(words) is not None
     return Status.SUCCEEDED if has_none else Status.FAILED
 
 
-def _find_operation(values: Sequence[str]) -> Reader | None:
-    """Return how a column of commands is read, ``None`` where most of them are no known command."""
-    known = sum(_normalise(value) in _TRANSFERS | _OTHER_COMMANDS for value in values)
-    return _read_operation if known >= _LEAST_KNOWN * len(values) else None
-
-
-def _read_operation(text: str) -> Verdict:
-    return NoTransfer.OTHER_COMMAND if _normalise(text) in _OTHER_COMMANDS else Status.SUCCEEDED
-
-
 _NO_FAILURE = frozenset({"", "no", "n", "false", "ok", "success", "noerror", "noerrors"})
 _NONE_COUNTED = re.compile(r"0+(?:errors?|failures?|failed)")
-
-_YES, _NO = frozenset({"true", "yes", "y", "1"}), frozenset({"false", "no", "n", "0"})

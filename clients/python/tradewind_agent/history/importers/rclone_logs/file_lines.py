@@ -12,9 +12,13 @@ _KIND = re.compile(r"\*([a-z0-9]{1,40})\.\w{1,40}")
 
 @dataclass(slots=True)
 class FileLines:
-    """What lines of single files tell; sizes are kept as counts and ends, whatever the number of files."""
+    """What lines of single files tell; sizes are kept as counts and ends, whatever the number of files.
+
+    ``inside`` : files that the server copied or moved within itself.
+    """
 
     copied: int = 0
+    inside: int = 0
     smallest_bytes: int | None = None
     largest_bytes: int | None = None
     failed: int = 0
@@ -42,6 +46,7 @@ class FileLines:
     def add(self, later: "FileLines") -> None:
         """Add what the lines behind these tell."""
         self.copied += later.copied
+        self.inside += later.inside
         self.failed += later.failed
         self.is_multi_thread = self.is_multi_thread or later.is_multi_thread
         self.source_kind = later.source_kind or self.source_kind

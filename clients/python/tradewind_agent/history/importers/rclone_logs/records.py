@@ -33,6 +33,7 @@ from tradewind_agent.history.importers.ports import (
 from tradewind_agent.history.importers.rclone_logs.file_lines import FileLines
 from tradewind_agent.history.importers.rclone_logs.messages import read_messages
 from tradewind_agent.history.importers.rclone_logs.runs import Run, read_count, read_seconds, split_runs
+from tradewind_agent.history.importers.repeats import SKIPPED, RepeatedTransfers
 
 _LOCAL = "local"
 _STORES = ("http", "s3", "webdav")
@@ -40,6 +41,11 @@ _STORES = ("http", "s3", "webdav")
 
 _SHORTEST_RUN_S = 1e-6
 
+_SERVER_SIDE = ("serverSideCopies", "serverSideMoves")
+_INSIDE_ALONE = "copies within the server crossed no network and make no record"
+_INSIDE_AMONG = InvalidValue(
+    "outcome.bytes_moved", "holds what the server copied within itself; rclone counts that apart from version 1.64 on"
+)
 _NOTHING_COPIED = "runs that found nothing to copy make no record"
 WITH_TIMES = "run rclone with --use-json-log, and without --log-systemd or --progress"
 ADVICE = "run rclone with --stats 10s --stats-log-level NOTICE"
@@ -60,18 +66,29 @@ class RcloneImporter:
 
 
 def _list_rows(text: LogText, context: ImportContext, report: ImportReport) -> Iterator[ImportedRow | RefusedRow]:
+    repeats = RepeatedTransfers()
     for found in split_runs(read_messages(text.read_lines(), context.zone, report)):
         if isinstance(found, RefusedRow):
             yield found
-        else:
-            yield from _build_row(found, context, report)
+            continue
+        for row in _build_row(found, context, report):
+            if isinstance(row, ImportedRow) and _is_repeated(repeats, found, row):
+                report.skip(SKIPPED)
+            else:
+                yield row
+
+
+def _is_repeated(repeats: RepeatedTransfers, run: Run, row: ImportedRow) -> bool:
+    """Return whether a run of the same process is in the log twice: one process has one run at a time."""
+    text, record = f"{run.first.origin}\n{row.text}", row.record
+    return repeats.is_repeated(text, record.started_at, record.ended_at, is_unique=not run.is_mixed)
 
 
 def _build_row(run: Run, context: ImportContext, report: ImportReport) -> Iterator[ImportedRow | RefusedRow]:
     """Yield the record of a run, or why there is none; nothing for a run that moved nothing over the network."""
     if run.is_mixed:
         report.assume("runs that wrote into the file at once are known by their starts; sizes of single files are not")
-        run.files = FileLines(is_dry=run.files.is_dry)
+        run.files = FileLines(is_dry=run.files.is_dry, inside=run.files.inside)
     if run.is_dry or run.files.is_dry:
         report.assume("dry runs moved nothing and make no record")
         return
@@ -88,11 +105,21 @@ def _build_row(run: Run, context: ImportContext, report: ImportReport) -> Iterat
 
 
 def _has_moved_nothing(run: Run, report: ImportReport) -> bool:
-    """Return whether a run found nothing to copy, or had the server copy within itself."""
+    """Return whether a run found nothing to copy, or had the server copy within itself.
+
+    Raises
+    ------
+    InvalidValue : its bytes are those of both, as versions before 1.64 count them.
+    """
+    if run.files.inside and not any(key in run.stats for key in _SERVER_SIDE):
+        if run.files.copied or run.is_mixed:
+            raise _INSIDE_AMONG
+        report.assume(_INSIDE_ALONE)
+        return True
     if _count_moved_bytes(run) or read_count(run.stats, "errors") or run.files.failed:
         return False
     if read_count(run.stats, "bytes"):
-        report.assume("copies within the server crossed no network and make no record")
+        report.assume(_INSIDE_ALONE)
         return True
     if _count_moved_files(run) or read_count(run.stats, "totalTransfers"):
         return False
@@ -202,5 +229,7 @@ def _compute_busy_s(run: Run, report: ImportReport) -> float:
         return busy_s
     if run.elapsed_s == 0:
         raise InvalidValue("started_at", f"is not in the log: its stats lines have no elapsedTime; {WITH_ELAPSED}")
+    if run.is_serving:
+        raise InvalidValue("started_at", "is not in the log: rclone mount and serve wait for most of their elapsedTime")
     report.assume("a run lasts for its elapsedTime, listing included")
     return run.elapsed_s

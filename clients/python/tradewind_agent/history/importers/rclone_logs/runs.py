@@ -19,11 +19,15 @@ from tradewind_agent.history.importers.rclone_logs.messages import Message
 from tradewind_agent.movers.rate_option import parse_rates
 
 _COPIED = re.compile(r"(Multi-thread )?Copied \((?!server)")
+_INSIDE = re.compile(r"(?:Copied|Moved) \(server[ -]side")
 _STARTED = re.compile(r'(?:rclone: )?Version "v?([^"]{1,60})" starting with parameters (\[.*\])')
 _FLAG = re.compile(r'"--(transfers|multi-thread-streams)(?:=|" ")([0-9]{1,5})"')
 _DRY_FLAG = re.compile(r'"(?:--dry-run(?:=true)?|-n)"')
 _ATTEMPT = re.compile(r"(?:.*: )?Attempt (\d{1,6})/(\d{1,6}) (failed|succeeded)")
 _DRY = re.compile(r"as --dry-run\b")
+_SERVING = re.compile(r'"(?:mount2?|cmount|nfsmount|serve|rcd)"')
+"""Commands that move files when others request them, and wait in between."""
+
 _BWLIMIT = re.compile(r'"--bwlimit(?:=|" ")([^"]{1,500})"')
 _LIMITED = re.compile(
     r"(Starting bandwidth limiter at|Scheduled bandwidth change\. (?:Bandwidth )?[Ll]imit set to) (.{1,60}?) ?Bytes?/s"
@@ -61,6 +65,7 @@ class Run:
     flags: Mapping[str, int] = field(default_factory=dict)
     limit_bps: float | None = None
     is_dry: bool = False
+    is_serving: bool = False
     is_mixed: bool = False
     has_ended: bool = False
     rest: "Run | None" = None
@@ -72,6 +77,7 @@ class Run:
             self.version, words = event.started[1], event.started[2]
             self.flags = {flag: int(value) for flag, value in _FLAG.findall(words)}
             self.is_dry = _DRY_FLAG.search(words) is not None
+            self.is_serving = _SERVING.search(words) is not None
             self._note_limit(rate for value in _BWLIMIT.findall(words) for rate in parse_rates(value))
         elif event.limited is not None:
             self._note_limit(parse_rates(event.limited[2], BITS_PER_BYTE))
@@ -79,6 +85,8 @@ class Run:
             self._note_stats(event)
         elif (copied := _COPIED.match(spoken)) is not None:
             self.later_files.note_copy(event.message, is_multi_thread=copied[1] is not None)
+        elif _INSIDE.match(spoken) is not None:
+            self.later_files.inside += 1
         elif "Failed to copy" in spoken:
             self.later_files.failed += 1
         elif (attempt := _ATTEMPT.match(spoken)) is not None:
@@ -117,6 +125,7 @@ class Run:
         self.limit_bps = self.limit_bps or earlier.limit_bps
         self.waiting_in_flight = max(self.waiting_in_flight, earlier.waiting_in_flight)
         self.is_dry = self.is_dry or earlier.is_dry
+        self.is_serving = self.is_serving or earlier.is_serving
         earlier.close()
         self.files.add(earlier.files)
 

@@ -6,7 +6,6 @@ pattern stays as it is.
 
 import json
 import re
-from ast import literal_eval
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from types import MappingProxyType
@@ -22,11 +21,11 @@ from tradewind_agent.history.importers.reading.flattened import (
     take_single_values,
 )
 from tradewind_agent.history.importers.reading.lines import MAX_LINE_CHARS, Line
+from tradewind_agent.history.importers.reading.objects import join_objects
+from tradewind_agent.history.importers.reading.quoted import CONTROLS, is_object, open_quotes, parse_printed
+from tradewind_agent.history.importers.reading.stamps import LINES_LOOKED_AT, Drop, find_stamp
 
-_COLOURS = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
-_CONTROLS = "".join(map(chr, [*range(9), *range(10, 32)]))
-"""ASCII's control characters but the tab: brokers end messages with EOT or NUL, JSON sequences begin with RS."""
-
+_COLOURS = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]_P^][^\x07\x1b]*(?:\x07|\x1b\\)")
 _MONTH_TIME = r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)?"
 _ISO_TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)"
 _FULL_TIME = r"[A-Z][a-z]{2} \d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)? \w+"
@@ -36,17 +35,24 @@ _GREPPED = r"(?i:DATE=)|\{\s*\"|[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d
 """How lines of transfers begin that are often searched for: of GridFTP, of JSON, and of FTP servers."""
 
 _WORD = r"[^\s:\[\]{}\x22]+"
+_OF_STEP = re.compile(
+    r"(?P<origin>[^\t]{1,200}\t[^\t]{1,200})\t\ufeff?\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{7}Z (?P<rest>.*)$"
+)
+"""Lines of GitHub's runners as `gh run view --log` prints them, behind the names of job and step."""
+
 _PREFIXES: Sequence[re.Pattern[str]] = tuple(
     re.compile(pattern)
     for pattern in (
         rf"{_ISO_TIME} (?:stdout|stderr) (?P<part>[FP])(?: (?P<rest>.*))?$",  # CRI
         r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.(?:\d{9}|\d{7})Z (?P<rest>.*)$",  # docker logs --timestamps, GitHub's runners
         rf"\[{_ISO_TIME}\] (?P<rest>.*)$",  # Jenkins
+        rf"{_ISO_TIME} \d\d[OE][ +](?P<rest>.*)$",  # GitLab's runners
         rf"{_MONTH_TIME} (?P<rest>\d{{4}}/\d\d/\d\d .*|[ \t]*(?:[A-Z][a-z]+(?: \w+)*:|\*)(?:[ \t].*)?|)$",  # ts
         rf"(?:<\d{{1,3}}>)?{_TIMES} {_WORD} (?P<origin>{_WORD}(?:\[\d+\])?): ?(?P<rest>.*)$",  # journal, RFC 3164
         r"<\d{1,3}>1 \S+ \S+ (?P<origin>\S+ \S+) \S+ (?:-|(?:\[[^\]]*\])+) ?\ufeff?(?P<rest>.*)$",  # RFC 5424
         r"<\d{1,3}>(?P<rest>.*)$",  # levels as systemd reads them
         r"\[(?P<origin>pod/[^\]\s]+)\] (?P<rest>.*)$",  # kubectl logs --prefix
+        _OF_STEP.pattern,
         r">+ (?P<rest>.*)$",  # quoted in a mail
         r"(?: {4})?MESSAGE=(?P<rest>.*)$",  # journalctl -o export and -o verbose
         rf"(?:[\w./+-]{{1,200}}:)?(?:\d{{1,9}}:)?(?P<rest>(?:{_GREPPED}).*)$",  # grep of several files, and with -n
@@ -54,7 +60,11 @@ _PREFIXES: Sequence[re.Pattern[str]] = tuple(
 )
 _COMPOSE = re.compile(r"(?P<origin>[\w.-]+) +\| ?(?P<rest>.*)$")
 _REPLICA = re.compile(r".*[-_]\d+")
-_BEFORE_JSON = re.compile(r"(?P<head>[^{}\",;]{1,200}?)(?P<rest>\{\s*\"[^\n]*\})\s*$")
+_BEFORE_JSON = re.compile(
+    r"(?:\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}(?!\d))?[^{}\",;]{0,200}?(?P<rest>\{\s*\"[^\n]*\})\s*$"
+)
+"""Any text, also the time that Python's logging writes with a comma."""
+
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f]")
 _BEGINNING = re.compile(
     r"[<>\"']|\[pod/|\[ *\d+\.|\[\d{4}-|[A-Z][a-z]{2} [ \d]|\d{4}-\d\d-\d\dT\S+ |\d+\.\d{6} "
@@ -62,7 +72,7 @@ _BEGINNING = re.compile(
 )
 
 _MOST_LAYERS = 6
-_LINES_LOOKED_AT = 20
+_LINES_OF_SERVICES = 20
 _SPLIT_BYTES = 16 * 1024
 """Docker cuts longer lines into messages of so many bytes."""
 
@@ -82,6 +92,7 @@ _TEXT_MEMBERS: Mapping[str, frozenset[str]] = MappingProxyType(
         "payload": frozenset({"topic", "partition", "offset", "destination", "routing_key"}),
         "body": frozenset({"headers", "destination", "properties"}),  # STOMP, AMQP
         "_source": frozenset({"_index", "_id"}),
+        "data": frozenset({"metadata"}),  # WLCG's monitoring, escaped once more
         "_raw": frozenset({"_time", "sourcetype", "host", "source"}),  # Splunk
     }
 )
@@ -130,10 +141,25 @@ class _Content(NamedTuple):
 def unwrap_lines(lines: Iterable[Line]) -> Iterator[Line]:
     """Yield the lines that are in the envelopes of ``lines``, under the numbers of those; pieces are put together."""
     source = iter(lines)
-    first = list(islice(source, _LINES_LOOKED_AT))
-    has_services = _names_services(first)
+    first = list(islice(source, LINES_LOOKED_AT))
+    opened = _unwrap_each(first, source)
+    yield from join_objects(opened) if any(map(_begins_object, first)) else opened
+
+
+def _begins_object(line: Line) -> bool:
+    """Return whether an object may begin in the envelope of a line and go on in the envelopes of others."""
+    return line.text.rstrip().endswith("{") or '"{\\n"' in line.text
+
+
+def _unwrap_each(first: Sequence[Line], source: Iterator[Line]) -> Iterator[Line]:
+    has_services = _names_services(first[:_LINES_OF_SERVICES])
+    texts = [_COLOURS.sub("", line.text) for line in first]
+    drop_stamp = None if has_services else find_stamp(texts, _is_opened)
     pieces: dict[str, tuple[int, str]] = {}
-    for line in chain(first, source):
+    writer = ""
+    for each in chain(first, source):
+        line = each if drop_stamp is None else _drop_stamp(each, drop_stamp, writer)
+        writer = line.origin
         if line.fault is not None or not (has_services or _may_be_wrapped(line.text)):
             yield line
             continue
@@ -144,19 +170,36 @@ def unwrap_lines(lines: Iterable[Line]) -> Iterator[Line]:
             if content.is_partial and len(text) <= MAX_LINE_CHARS:
                 pieces[content.origin] = number, text
             elif line.is_open and not content.has_end:
-                yield Line(number, text, explain_open_line(), origin=content.origin)
+                yield Line(number, text, explain_open_line(), origin=content.origin or line.origin)
             else:
-                yield Line(number, text, origin=content.origin, is_open=is_open)
+                yield Line(number, text, origin=content.origin or line.origin, is_open=is_open)
     for origin, (number, text) in pieces.items():
         yield Line(number, text, origin=origin)
+
+
+def _drop_stamp(line: Line, drop: Drop, writer: str) -> Line:
+    """Return a line without its stamp; one that has none is of the same writer as the line before."""
+    plain = _COLOURS.sub("", line.text)
+    text, origin = drop(plain)
+    return line._replace(text=text, origin=writer if text == plain else origin)
+
+
+def _is_opened(text: str) -> bool:
+    """Return whether what stands before an ``x`` at the end of a line is taken off as envelopes."""
+    return [content.text for content in _open_envelopes(text, has_services=False)] == ["x"]
 
 
 def _may_be_wrapped(text: str) -> bool:
     """Return whether a line may have an envelope, but that of docker compose; most lines are not looked at further."""
     if text.startswith("{"):
-        if _MEMBER.search(text) is not None:
+        if _MEMBER.search(text) is not None or text.startswith("{'"):
             return True
-    elif _BEGINNING.match(text) is not None or ('"' in text and "{" in text) or may_be_logfmt(text):
+    elif (
+        ("\t" in text and _OF_STEP.match(text) is not None)
+        or _BEGINNING.match(text) is not None
+        or ('"' in text and "{" in text)
+        or may_be_logfmt(text)
+    ):
         return True
     return not text.isprintable() and _CONTROL.search(text) is not None
 
@@ -172,7 +215,7 @@ def _names_services(first: Sequence[Line]) -> bool:
 
 
 def _open_envelopes(text: str, *, has_services: bool) -> list[_Content]:
-    contents = [_Content(_COLOURS.sub("", text).strip(_CONTROLS))]
+    contents = [_Content(_COLOURS.sub("", text).strip(CONTROLS))]
     for layer in range(_MOST_LAYERS):
         opened = [
             inner._replace(
@@ -194,11 +237,9 @@ def _open_layer(text: str, *, has_services: bool) -> list[_Content]:
     if has_services and (service := _COMPOSE.match(text)) is not None:
         return [_Content(_COLOURS.sub("", service["rest"]), service["origin"])]
     if text.startswith("{"):
-        return _open_object(text) or [_Content(text)]
-    if text[:2] in ('"{', "'{", '"D') and text.endswith(text[0]):
-        return [_Content(_unquote(text))]
-    if text[:3] in ("b'{", 'b"{'):
-        return [_Content(_unquote_bytes(text))]
+        return _open_object(text) or [_Content(parse_printed(text))]
+    if (inner := open_quotes(text)) is not None:
+        return [_Content(inner)]
     for prefix in _PREFIXES:
         if (found := prefix.match(text)) is not None:
             groups = found.groupdict()
@@ -211,38 +252,7 @@ def _open_end(text: str) -> _Content:
     if may_be_logfmt(text) and (pairs := parse_logfmt(text)) is not None:
         return _Content(json.dumps(pairs, ensure_ascii=False), has_end=False)
     head = _BEFORE_JSON.match(text)
-    return _Content(head["rest"] if head is not None and _is_object(head["rest"]) else text)
-
-
-def _unquote(text: str) -> str:
-    """Return a line that was exported as a quoted string, by the rules of JSON or of CSV."""
-    inner = text[1:-1]
-    if inner.startswith("DATE="):
-        return inner.replace('""', '"')
-    if text[0] == '"' and '""' in inner and _is_object(inner.replace('""', '"')):
-        return inner.replace('""', '"')
-    if text[0] == '"' and "\\" in inner:
-        try:
-            return str(json.loads(text))
-        except (ValueError, RecursionError):
-            return text
-    return inner if _is_object(inner) else text
-
-
-def _unquote_bytes(text: str) -> str:
-    """Return a message that Python printed as bytes."""
-    try:
-        found = literal_eval(text)
-    except (ValueError, SyntaxError, RecursionError, MemoryError):
-        return text
-    return found.decode(errors="replace").strip(_CONTROLS) if isinstance(found, bytes) else text
-
-
-def _is_object(text: str) -> bool:
-    try:
-        return isinstance(json.loads(text), dict)
-    except (ValueError, RecursionError):
-        return False
+    return _Content(head["rest"] if head is not None and is_object(head["rest"]) else text)
 
 
 def _open_object(text: str) -> list[_Content]:
@@ -275,6 +285,8 @@ def _holds_line(name: str, message: Mapping[str, object]) -> bool:
     """Return whether a member holds a line, where other programs have one of that name for something else."""
     if name == "payload":
         return "event_type" not in message  # an event of rucio
+    if name == "data":
+        return isinstance(message[name], str)
     return name != "_source" or isinstance(message[name], str)
 
 
@@ -286,7 +298,7 @@ def _to_text(value: object) -> str:
 
 
 def _split_text(text: str, origin: str) -> list[_Content]:
-    clean = [_COLOURS.sub("", line).strip(_CONTROLS) for line in text.removesuffix("\n").split("\n")]
+    clean = [_COLOURS.sub("", line).strip(CONTROLS) for line in text.removesuffix("\n").split("\n")]
     is_partial = not text.endswith("\n") and len(text.encode(errors="replace")) >= _SPLIT_BYTES
     return [_Content(line, origin, is_partial and place == len(clean) - 1) for place, line in enumerate(clean)]
 

@@ -17,6 +17,10 @@ _DOCUMENT = re.compile(
 )
 """A bracket before an attribute begins a ClassAd of HTCondor, not an array."""
 
+_EOT = "\x04"
+_BETWEEN = re.compile(r"\x04(?=[^\n\x04])")
+"""What brokers end messages with, in place of a line end."""
+
 _TOKEN = re.compile(r'\\.|["{}\[\]\n]', re.DOTALL)
 
 
@@ -49,7 +53,8 @@ def split_lines(blocks: Iterable[str]) -> Iterator[str | None]:
     """Yield each line of a text; ``None`` for one that is too long."""
     pending, skipping = "", False
     for block in blocks:
-        parts = (pending + block).split("\n")
+        text = pending + block
+        parts = (_BETWEEN.sub("\n", text) if _EOT in text else text).split("\n")
         pending = parts.pop()
         for part in parts:
             yield None if skipping or len(part) > MAX_LINE_CHARS else part

@@ -24,8 +24,9 @@ _MESSAGES: Sequence[frozenset[str]] = (
     frozenset({"src", "dst", "xeq"}),
     frozenset({"source", "destination", "xeq"}),
     frozenset({"msgType", "transferTime", "transferSize"}),
+    frozenset({"DATE", "START", "NBYTES", "STREAMS", "TYPE", "CODE"}),
 )
-"""Members by which messages of known services are known: of FTS, rucio, XRootD, and dCache."""
+"""Members by which messages of known services are known: of FTS, rucio, XRootD, dCache, and GridFTP."""
 
 _DELIMITERS = (",", ";", "\t")
 _EMPTY = frozenset({"", "-", "(null)", "null", "NaN", "nan"})

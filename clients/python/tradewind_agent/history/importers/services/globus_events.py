@@ -47,13 +47,19 @@ def read_events(text: LogText, context: ImportContext, report: ImportReport) -> 
         except InvalidValue as invalid:
             yield refuse_row(line.number, invalid, line.text)
     task: list[_Event] = []
-    for event in sorted(_drop_repeated(events), key=lambda each: each.at):
+    for event in _sort_events(list(_drop_repeated(events))):
         task.append(event)
         if event.code in _ENDS:
             yield from _build_row(task, context, report)
             task = []
     if task:
         report.skip("events of a task that goes on")
+
+
+def _sort_events(events: list[_Event]) -> list[_Event]:
+    """Return events in the order in which they came: those of one second stand as the list does, the latest first."""
+    is_latest_first = bool(events) and events[0].at >= events[-1].at
+    return sorted(reversed(events) if is_latest_first else events, key=lambda each: each.at)
 
 
 def _drop_repeated(events: list[_Event]) -> Iterator[_Event]:

@@ -41,6 +41,9 @@ _SUMMARY = re.compile(
     r"\*\*\* Download Progress Summary as of \w{3} (\w{3}) +([0-9]{1,2}) ([0-9]{2}):([0-9]{2}):([0-9]{2}) ([0-9]{4})"
 )
 _RESULT = re.compile(rf"([0-9a-f]{{6}})\|(\w+) *\| *({_SIZE})/s\|(?: *[0-9-]+\|)?(.*)")
+_OF_SEVERAL = re.compile(r" \(\d+more\)$")
+"""Behind the first path of a download of several files, in the table of results alone."""
+
 _LOG_FILE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+ \[[A-Z]+\] \[\w+\.cc:\d+\] ")
 _OF_PATH = re.compile(r".*?[:：] ?(.+)")
 """Notices that name a file at their end are of its completion, or of its failure, in any language."""
@@ -221,7 +224,7 @@ def _list_rows(text: LogText, context: ImportContext, report: ImportReport) -> I
                 raise line.fault
             if (result := _RESULT.match(line.text)) is not None:
                 if _has_moved_nothing(result, log):
-                    report.skip("downloads that failed before their first byte")
+                    report.skip("downloads that failed before their first byte, or found their file complete")
                 else:
                     yield ImportedRow(_build_record(result, line, log), line.number, text=line.text)
             elif (summary := _SUMMARY.search(line.text)) is not None:
@@ -238,8 +241,8 @@ def _list_rows(text: LogText, context: ImportContext, report: ImportReport) -> I
 
 
 def _has_moved_nothing(result: re.Match[str], log: _Log) -> bool:
-    """Return whether a download failed without a byte, so that no summary has it."""
-    return result[2] == "ERR" and result[3] == "0B" and result[1] not in log.downloads
+    """Return whether a download failed without a byte, or found its file complete, so that no summary has it."""
+    return result[2] in ("ERR", "OK") and result[3] == "0B" and result[1] not in log.downloads
 
 
 def _build_record(result: re.Match[str], line: Line, log: _Log) -> TransferRecord:
@@ -248,7 +251,7 @@ def _build_record(result: re.Match[str], line: Line, log: _Log) -> TransferRecor
     status = _STATUS.get(result[2])
     if status is None:
         raise InvalidValue("outcome.status", f"is unknown: {result[2][:20]!r}")
-    ended_at = check_instant("ended_at", log.find_end(result[4].strip()))
+    ended_at = check_instant("ended_at", log.find_end(_OF_SEVERAL.sub("", result[4].strip())))
     if download is None:
         raise InvalidValue("dataset.total_bytes", "is not in the log: the file was done before the first summary")
     rate_bps = parse_bps(result[3] + "/s")

@@ -25,6 +25,7 @@ from tradewind_agent.history.importers.ports import (
     refuse_row,
     require_ends,
 )
+from tradewind_agent.history.importers.repeats import drop_repeated
 
 _DEBUG = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}) - \S+ - ([\w.]+) - \w+ - (.*)", re.DOTALL)
 _VERSION = re.compile(r"CLI version: aws-cli/(\S+)")
@@ -71,7 +72,8 @@ class AwsImporter:
     ) -> Iterator[ImportedRow | RefusedRow]:
         """Yield a record a run; otherwise as ``Importer.read_rows``."""
         require_ends(context)
-        return _list_rows(text, context, report)
+        # A run begins with the line that has its milliseconds.
+        return drop_repeated(_list_rows(text, context, report), report, is_unique=True)
 
 
 def _list_rows(text: LogText, context: ImportContext, report: ImportReport) -> Iterator[ImportedRow | RefusedRow]:

@@ -79,7 +79,9 @@ _BYTES = ("Total Number of Bytes Transferred", "TotalBytesTransferred")
 _RESUMED = "jobs"
 _OVER_WIRE = "BytesOverWire"
 _MINUTES, _END = "Elapsed Time (Minutes)", "Final Job Status"
-_ADVICE = "read the log file of the job, or keep what azcopy copy prints: azcopy jobs show has no times"
+_ADVICE = "read the log file of the job, or keep all that azcopy copy prints: azcopy jobs show has no times"
+_END_ALONE = InvalidValue("started_at", f"is not in the log, which has the end of the job alone; {_ADVICE}")
+_WITHOUT_BYTES = InvalidValue("outcome.bytes_moved", f"is not in the summary; {_ADVICE}")
 _RESUMED_BYTES = InvalidValue("outcome.bytes_moved", "holds what the job had moved before it was resumed")
 _SHORTEST = timedelta(milliseconds=1)
 
@@ -195,8 +197,10 @@ class _Reader:
         except (ValueError, RecursionError):
             content = {}
         at = parse_moment("started_at", find_text(message, "TimeStamp"))
-        self.job.seen_at = at
         kind = find_text(message, "MessageType")
+        if kind == "EndOfJob" and self.job.started_at is None:
+            raise _END_ALONE
+        self.job.seen_at = at
         if self.job.started_at is None or kind == "Init":  # before it azcopy looks for the files
             self.job.started_at = at
         if kind != "EndOfJob" or not isinstance(content, dict):
@@ -220,7 +224,7 @@ class _Reader:
         """
         job = self.job
         if not job.find_figure(*_BYTES):
-            raise InvalidValue("outcome.bytes_moved", "is not in the summary, as of azcopy before 10.2")
+            raise _WITHOUT_BYTES
         moved = job.read_count("outcome.bytes_moved", *_BYTES)
         done, failed = job.read_count("outcome.files_done", *_DONE), job.read_count("outcome.files_failed", *_FAILED)
         if moved == 0 and not failed:

@@ -83,8 +83,8 @@ class _Tests:
         ------
         InvalidValue : the line is damaged, or the end of a test without a start.
         """
-        if self.has_events and not line.text.startswith('{"'):
-            self.report.skip("lines of the full report behind the events")
+        if not line.text.lstrip().startswith('{"' if self.has_events else "{"):
+            self.report.skip("lines of the full report behind the events" if self.has_events else "lines of no report")
             return None
         message = find_message(line.text)
         if "event" not in message:

@@ -16,6 +16,7 @@ from tradewind_agent.history.importers.instants import attach_zone
 from tradewind_agent.history.importers.log_text import Line, LogText
 from tradewind_agent.history.importers.logged_transfer import TWO_IN_ONE, LoggedTransfer, find_url_part, name_end
 from tradewind_agent.history.importers.ports import ImportContext, ImportedRow, ImportReport, RefusedRow, refuse_row
+from tradewind_agent.history.importers.repeats import drop_repeated
 from tradewind_agent.history.importers.sessions import UTC_ASSUMED
 
 REQUEST = re.compile(r"--\d{4}-\d\d-\d\d \d\d:\d\d:\d\d--  (?:\([^)]*\) +)?(?P<url>\S+)")
@@ -65,7 +66,8 @@ class WgetImporter:
         if context.timezone is None:
             report.assume(UTC_ASSUMED)
         report.assume("a file lasts for its bytes over the mean rate, as rounded by wget")
-        return _list_rows(text, context, report)
+        # One address is saved once in a second.
+        return drop_repeated(_list_rows(text, context, report), report, is_unique=True)
 
 
 def _list_rows(text: LogText, context: ImportContext, report: ImportReport) -> Iterator[ImportedRow | RefusedRow]:
@@ -79,9 +81,10 @@ def _list_rows(text: LogText, context: ImportContext, report: ImportReport) -> I
                 request = _Request(started["url"], held_bytes=request.held_bytes if same else 0)
             elif (saved := SAVED.match(line.text.rstrip())) is not None:
                 record = _read_record(saved, line, request, context, report)
+                saved_text = f"{request.url}\n{line.text}"
                 request = _Request()
                 if record is not None:
-                    yield ImportedRow(record, line.number, text=line.text)
+                    yield ImportedRow(record, line.number, text=saved_text)
             elif (broken := _BROKEN.match(line.text)) is not None:
                 request.held_bytes = int(broken["at_byte"][:18])
             elif (answer := _ANSWER.match(line.text)) is not None:

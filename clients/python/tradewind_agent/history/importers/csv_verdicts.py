@@ -1,0 +1,112 @@
+"""What a cell of a CSV log says of a transfer by itself: a command or mode that moves nothing, and its progress."""
+
+import re
+from collections.abc import Callable, Sequence
+from enum import Enum
+
+from tradewind.transfer import Direction, Status
+
+
+class NoTransfer(Enum):
+    """Why a row is of no transfer."""
+
+    SKIPPED = "that moved nothing over the network"
+    NOT_ENDED = "of transfers that had not ended"
+    OTHER_COMMAND = "of listings and other commands"
+    REPEATED = "of attempts that were repeated"
+    IN_TWICE = "that are in the file twice"
+    EMPTY = "of empty files, or that moved no byte,"
+
+
+Verdict = Status | NoTransfer
+
+Reader = Callable[[str], Verdict]
+
+LEAST_KNOWN = 0.5
+"""Share of the sampled values that must be known words for a column to be one of statuses."""
+
+_PERCENT = re.compile(r"(\d{1,3}(?:\.\d*)?) *%?")
+_PLAIN = re.compile(r"[^a-z0-9]+")
+
+_TRANSFERS = frozenset(
+    {
+        "retr", "stor", "esto", "eret", "appe", "stou", "get", "put", "post", "copy", "cp", "mv", "move", "sync",
+        "download", "upload", "send", "receive",
+    }
+)  # fmt: skip
+_OTHER_COMMANDS = frozenset(
+    {
+        "mlsd", "mlst", "list", "nlst", "stat", "size", "mdtm", "mkd", "rmd", "dele", "delete", "head", "cwd", "pwd",
+        "cdup", "rnfr", "rnto", "rename", "chmod", "check", "cksm", "remove", "rm", "mkdir", "rmdir",
+    }
+)  # fmt: skip
+_UNMOVED = frozenset(
+    {
+        "dryrun", "simulate", "simulated", "simulation", "whatif", "serverside", "serversidecopy", "serversidemove",
+        "servercopy", "skip", "skipped",
+    }
+)  # fmt: skip
+"""Commands and modes in which nothing crosses the network."""
+
+_YES, _NO = frozenset({"true", "yes", "y", "1"}), frozenset({"false", "no", "n", "0"})
+
+
+def normalise(text: str) -> str:
+    """Return a cell or title without case, blanks and punctuation."""
+    return _PLAIN.sub("", text.lower())
+
+
+def find_commanded_direction(text: str) -> Direction | None:
+    """Return the direction of a command such as RETR or upload, ``None`` for others."""
+    command = normalise(text)
+    if command in ("retr", "eret", "get", "download", "receive"):
+        return Direction.DOWNLOAD
+    return Direction.UPLOAD if command in ("stor", "esto", "appe", "stou", "put", "upload", "send") else None
+
+
+def find_unmoved(title: str, values: Sequence[str]) -> Reader | None:
+    """Return how a column such as ``dry_run`` is read, ``None`` where it holds other than yes and no.
+
+    Numbers of a column that is called ``skipped`` count files: the row moved others.
+    """
+    known = {normalise(value) for value in values}
+    if not known <= _YES | _NO or (normalise(title) == "skipped" and known <= {"0", "1"}):
+        return None
+    return _read_unmoved
+
+
+def _read_unmoved(text: str) -> Verdict:
+    return NoTransfer.SKIPPED if normalise(text) in _YES else Status.SUCCEEDED
+
+
+def find_operation(values: Sequence[str]) -> Reader | None:
+    """Return how a column of commands is read, ``None`` where most of them are no known command."""
+    known = sum(normalise(value) in _TRANSFERS | _OTHER_COMMANDS | _UNMOVED for value in values)
+    return _read_operation if known >= LEAST_KNOWN * len(values) else None
+
+
+def find_mode(values: Sequence[str]) -> Reader | None:
+    """Return how a column of modes or actions is read, ``None`` where none of them is of a row that moved nothing."""
+    return _read_operation if any(normalise(value) in _OTHER_COMMANDS | _UNMOVED for value in values) else None
+
+
+def _read_operation(text: str) -> Verdict:
+    command = normalise(text)
+    if command in _UNMOVED:
+        return NoTransfer.SKIPPED
+    return NoTransfer.OTHER_COMMAND if command in _OTHER_COMMANDS else Status.SUCCEEDED
+
+
+def find_progress(values: Sequence[str]) -> Reader | None:
+    """Return how a column of progress is read, as per cent or as fractions; ``None`` where it holds others."""
+    shares = [found and float(found[1]) for found in map(_PERCENT.fullmatch, values)]
+    if None in shares:
+        return None
+    has_marks = any(value.endswith("%") for value in values)
+    complete = 100.0 if has_marks or max(share or 0 for share in shares) > 1 else 1.0
+
+    def read(text: str) -> Verdict:
+        found = _PERCENT.fullmatch(text.strip())
+        return NoTransfer.NOT_ENDED if found is not None and float(found[1]) < complete else Status.SUCCEEDED
+
+    return read
