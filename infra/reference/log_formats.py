@@ -170,7 +170,8 @@ What is around the lines does not matter, for an upload and for a watch. The age
   `journalctl -o export` and `-o verbose`), syslog (RFC 3164 and 5424), systemd, GitHub's runners (also by
   `gh run view --log`), GitLab's, Jenkins, `ts` and `grep`, and any text before a JSON object;
 - any other text, such as of `stern`, Airflow or `mpirun`, that stands before the lines of rclone, wget, aria2, aws or
-  azcopy: it is learned from the first 200 lines;
+  azcopy: it is learned from the first 200 lines. Times, counters and levels in it may differ, all else is the writer's:
+  lines of several writers in one log are refused;
 - JSON of docker's json-file, FireLens, the journal, beats, CloudWatch, Cloud Logging, Datadog, GELF, Loki, Splunk and
   Vector;
 - levels of search exports and of WLCG's monitoring: `_source`, `fields`, `data`, also as names with dots such as

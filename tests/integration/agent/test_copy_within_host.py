@@ -156,7 +156,7 @@ def test_change_within_the_second_is_copied(env, source, tmp_path):
     assert (tmp_path / "copy" / "tool").read_bytes() == b"new"
 
 
-@pytest.mark.parametrize("step_ns", [100, 1_000, 1_000_000, 10_000_000, 1_000_000_000, 2_000_000_000])
+@pytest.mark.parametrize("step_ns", [100, 1_000, 1_000_000, 10_000_000, 1_000_000_000])
 def test_time_that_a_file_system_stores_less_exactly_is_the_same(env, source, tmp_path, step_ns: int):
     run("copy", f"{source}/", f"{tmp_path}/copy/", env=env)
     stored_ns = NANOSECOND // step_ns * step_ns

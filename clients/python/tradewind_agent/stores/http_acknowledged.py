@@ -25,6 +25,9 @@ _REQUESTS_AT_ONCE = 8
 _SAMPLED = 8
 """Files that are looked at one by one where the server lists no folder."""
 
+_LOOKED_AT_ONCE, _MOST_MISSING = 256, 1000
+"""Files of which one is found to be missing before the next ones are looked at; where so many are, the rest is not."""
+
 _SECOND_LOOK_S = 2.0
 """Time before a file that seems to be missing is looked at again: caches may remember that there was none."""
 
@@ -48,8 +51,8 @@ async def find_unstored(jobs: Sequence[SentJob], options: EngineOptions) -> Mapp
         return {}
     last = len(jobs) - 1
     sample = [jobs[each] for each in sorted({round(last * each / (_SAMPLED - 1)) for each in range(_SAMPLED)})]
-    if await check.look_at_files(sample) and len(sample) < len(jobs):
-        await check.look_at_files(jobs)
+    if await check.look_at_files(sample):
+        await check.look_at_others([job for job in jobs if job not in sample])
     return check.found
 
 
@@ -94,11 +97,29 @@ class _Check:
         """
         seen = await asyncio.gather(*map(self._find_stored_bytes, jobs))
         found = list(zip(jobs, seen, strict=True))
-        if all(stored in (None, _IS_MISSING) or _is_other(job, stored) for job, stored in found):
-            return False
         wrong = [job for job, stored in found if stored == _IS_MISSING or _is_other(job, stored)]
-        if not wrong:
+        if len(wrong) + seen.count(None) == len(jobs):
             return False
+        await self._look_again(wrong)
+        return bool(self.found)
+
+    async def look_at_others(self, jobs: Sequence[SentJob]) -> None:
+        """Look at the other files of a server that lacks some; behind very many the rest counts as missing."""
+        for first in range(0, len(jobs), _LOOKED_AT_ONCE):
+            some = jobs[first : first + _LOOKED_AT_ONCE]
+            if len(self.found) >= _MOST_MISSING:
+                reason = f"the server lacks {len(self.found)} files that it acknowledged; this one was not looked for"
+                self.found.update(dict.fromkeys(map(str, jobs[first:]), reason))
+                return
+            seen = await asyncio.gather(*map(self._find_stored_bytes, some))
+            await self._look_again(
+                [job for job, stored in zip(some, seen, strict=True) if stored == _IS_MISSING or _is_other(job, stored)]
+            )
+
+    async def _look_again(self, wrong: Sequence[SentJob]) -> None:
+        """Note which files are still missing, or of another size, a little later."""
+        if not wrong:
+            return
         await asyncio.sleep(_SECOND_LOOK_S)
         again = await asyncio.gather(*map(self._find_stored_bytes, wrong))
         for job, stored_bytes in zip(wrong, again, strict=True):
@@ -106,7 +127,6 @@ class _Check:
                 self._note_missing(job)
             elif _is_other(job, stored_bytes):
                 self._note_other_size(job, stored_bytes)
-        return bool(self.found)
 
     async def _find_stored_bytes(self, job: SentJob) -> int | None:
         """Return the size that the server states of a file, `_IS_MISSING` of none; ``None`` if it does not say."""

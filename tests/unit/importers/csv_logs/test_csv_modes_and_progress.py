@@ -32,8 +32,28 @@ def test_row_whose_mode_moves_nothing_over_the_network_is_left_out(title, unmove
     assert read_sizes(title, unmoved, moved) == [50_000_000]
 
 
-def test_mode_of_another_meaning_leaves_no_row_out():
-    assert read_sizes("mode", "active", "passive") == [40_000_000, 50_000_000]
+@pytest.mark.parametrize("modes", [("active", "passive"), ("overwrite", "skip"), ("stat", "normal")])
+def test_mode_of_another_meaning_leaves_no_row_out(modes):
+    assert read_sizes("mode", *modes) == [40_000_000, 50_000_000]
+
+
+@pytest.mark.parametrize(
+    ("title", "good", "bad"),
+    [
+        ("errors", "2", "426 Connection closed; transfer aborted"),
+        ("error description", "The operation completed successfully", "Access is denied"),
+        ("interrupted", "never", "by user"),
+        ("error message", "Transfer complete", "timeout"),
+    ],
+)
+def test_text_of_a_failure_decides_and_that_of_a_success_is_none(title, good, bad):
+    header = f"start,end,bytes,files,cc,status,{title}"
+    imported, refused, _ = run([header, f"{ROWS[0]},complete,{good}", f"{ROWS[1]},complete,{bad}"])
+    assert ([row.record.outcome.status.value for row in imported], refused) == (["succeeded", "failed"], [])
+
+
+def test_row_without_errors_is_a_success():
+    assert read_sizes("no_errors", "true", "true") == [40_000_000, 50_000_000]
 
 
 @pytest.mark.parametrize(

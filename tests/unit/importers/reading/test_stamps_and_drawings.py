@@ -237,11 +237,63 @@ def test_no_stamp_is_learned_where_a_line_of_a_program_has_none():
     assert find_stamp([RCLONE[0], f"again: {RCLONE[0]}"], lambda _: False) is None
 
 
-def test_stamp_before_the_first_line_of_a_message_alone_is_taken_off():
-    stamped = [f"2026-03-01 10:00:30,123 - copier - INFO - {line}" if line[:1] == "2" else line for line in RCLONE]
+@pytest.mark.parametrize("stamp", ["2026-03-01 10:00:30,123 - copier - INFO - ", "INFO ", "job: "])
+def test_stamp_before_the_first_line_of_a_message_alone_is_taken_off(stamp):
+    stamped = [f"{stamp}{line}" if line[:1] == "2" else line for line in RCLONE]
     assert describe(stamped) == describe(RCLONE)
 
 
-def test_runs_of_two_writers_whose_lines_alternate_are_two():
-    lines = [f"copier-{pod} copy {line}" for line in RCLONE for pod in ("7d9f", "abcd")]
-    assert describe(lines) == describe(RCLONE) * 2
+def test_lines_of_two_writers_that_alternate_are_refused():
+    """By names or by numbers alone: statistics of both would make one wrong run."""
+    for writers in (("copier-7d9f", "copier-abcd"), ("rank 0", "rank 1")):
+        with pytest.raises(InvalidValue, match="cannot be detected"):
+            run([f"{writer} copy {line}" for line in RCLONE for writer in writers])
+
+
+def test_line_of_another_writer_behind_the_first_ones_is_refused():
+    lines = [f"worker 1: {line}" for line in RCLONE] * 30
+    imported, refused, _ = run([*lines, f"worker 2: {RCLONE[0]}"])
+    assert len(imported) == 1
+    assert [(each.row, each.reason.partition(";")[0]) for each in refused] == [
+        (len(lines) + 1, "is of another writer than the lines before it")
+    ]
+
+
+@pytest.mark.parametrize(
+    "stamps",
+    [
+        ("30-Nov-2026 23:59:59.123 INFO [main] ", "01-Dec-2026 00:00:09.456 INFO [main] "),
+        ("11/30/2026 11:59:58pm | ", "12/01/2026 12:00:09am | "),
+        ("[10:00:00 info] ", "[10:00:01 warn] "),
+    ],
+    ids=["tomcat", "12 hours", "levels"],
+)
+def test_run_is_one_whatever_its_stamps_say_of_time_and_level(stamps):
+    lines = [f"{stamps[place > 3]}{line}" for place, line in enumerate(RCLONE)]
+    assert describe(lines) == describe(RCLONE)
+
+
+def test_program_named_in_a_column_or_a_file_name_teaches_no_stamp():
+    table = [
+        "start,end,bytes,status,message",
+        *(f"2026-01-01T00:0{minute}:00Z,2026-01-01T00:0{minute}:10Z,1000000,ok," for minute in range(4)),
+        f"2026-01-01T00:05:00Z,2026-01-01T00:05:10Z,1000000,failed,{RCLONE[0].replace('INFO  ', 'ERROR ')}",
+    ]
+    imported, refused, _ = run(table, ENDS)
+    assert ([row.record.outcome.bytes_moved for row in imported if row.record.outcome.files_done], refused) == (
+        [1_000_000] * 4,
+        [],
+    )
+    names = ("paint [#ff0000 1].png", "paint [#ff0000 1MiB/2MiB].png", f"{RCLONE[0]}.png")
+    for name in names:
+        files = ["other.png", *[name] * 8]
+        lines = [gridftp_line(file=f"/a/{file}", nbytes=f"{place}00") for place, file in enumerate(files, 1)]
+        imported, refused, _ = run(lines)
+        assert ([row.record.outcome.bytes_moved for row in imported], refused) == ([*range(100, 1000, 100)], [])
+
+
+@pytest.mark.parametrize("job", ["数据传输任务" * 12, "aébécédé" * 8 + " x"], ids=["chinese", "czech"])
+def test_job_name_of_any_letters_is_a_stamp(job):
+    """Each of these letters for itself was once a pattern of any length: no line was ever done."""
+    lines = [f"{job}: {line}" for line in RCLONE]
+    assert describe([*lines, "é" * 200]) == describe(lines) == describe(RCLONE)

@@ -18,8 +18,8 @@ from tradewind_agent.errors import UnusableSource
 from tradewind_agent.system_errors import explain_os_error
 
 _COMPARED_SUM = "sha256"
-_TIME_STEPS_NS = (1, 100, 1_000, 1_000_000, 10_000_000, 1_000_000_000, 2_000_000_000)
-"""Steps of the times that file systems store: ext4 and XFS, NTFS, those of networks, exFAT, older ones, FAT."""
+_TIME_STEPS_NS = (1, 100, 1_000, 1_000_000, 10_000_000, 1_000_000_000)
+"""Steps of the times that file systems store: ext4 and XFS, NTFS, those of networks, exFAT, older ones."""
 
 
 @dataclass(frozen=True, slots=True)

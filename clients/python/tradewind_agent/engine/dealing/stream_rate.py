@@ -21,8 +21,9 @@ _YOUNG_ROUND_TRIPS = 4
 _LEAST_DIVIDED_BYTES = 256 * 1024
 
 _RECENT_ROUND_TRIPS = 8
-_LEAST_RECENT_S = 0.25
-"""How long the recent rate looks back: a window of TCP that just opens doubles within a round trip."""
+_RECENT_S = 0.25, 4.0
+"""How long the recent rate looks back, at least and at most: a window of TCP that opens doubles within a round trip; a
+server that thinks for long makes no long path."""
 
 _MOST_REQUESTED_BYTES = 8 * 1024 * 1024
 """No further request is sent while this much is still to come on the connection. It covers 1 Gbit/s at 60 ms."""
@@ -84,7 +85,8 @@ class StreamRate:
 
     @property
     def _recent_s(self) -> float:
-        return max(_RECENT_ROUND_TRIPS * self.round_trip_s, _LEAST_RECENT_S)
+        least_s, most_s = _RECENT_S
+        return min(max(_RECENT_ROUND_TRIPS * self.round_trip_s, least_s), most_s)
 
     def compute_requested_bytes(self, time_left_s: float, even_bytes: float, *, is_divisible: bool) -> float:
         """Return how much may be requested at once.

@@ -52,15 +52,20 @@ _PRINTED: Sequence[tuple[re.Pattern[str], str]] = (
         f"is what globus prints as text; {_GLOBUS}, the events by `globus task event-list -F json`",
     ),
     (
-        re.compile(r".*\t?INFO\s+(?:File .* successfully (?:down|up)loaded|Preparing to (?:down|up)load)"),
+        re.compile(r".{0,200}?\bINFO\s{1,20}(?:File .* successfully (?:down|up)loaded|Preparing to (?:down|up)load)"),
         "is what rucio's client prints; read the traces that it sends",
     ),
     (
-        re.compile(r".*\bsent [\d,.]+ bytes  received [\d,.]+ bytes|.*\] (?:building|receiving) file list"),
+        re.compile(
+            r".{0,200}?\bsent [\d,.]{1,30} bytes  received [\d,.]{1,30} bytes"
+            r"|.{0,200}?\] (?:building|receiving) file list"
+        ),
         f"is of rsync, which is not read; {_WRAP}",
     ),
     (
-        re.compile(r"(?:.*\bsftp-server(?:\[\d+\])?: )?(?:close \".*\" bytes read \d|open \".*\" flags )"),
+        re.compile(
+            r"(?:.{0,200}?\bsftp-server(?:\[\d+\])?: )?(?:close \".{0,4096}\" bytes read \d|open \".{0,4096}\" flags )"
+        ),
         f"is of OpenSSH's SFTP server, which is not read; {_WRAP}",
     ),
     (

@@ -85,9 +85,18 @@ def find_operation(values: Sequence[str]) -> Reader | None:
     return _read_operation if known >= LEAST_KNOWN * len(values) else None
 
 
-def find_mode(values: Sequence[str]) -> Reader | None:
-    """Return how a column of modes or actions is read, ``None`` where none of them is of a row that moved nothing."""
+def find_mode(title: str, values: Sequence[str]) -> Reader | None:
+    """Return how a column of modes or actions is read, ``None`` where none of them is of a row that moved nothing.
+
+    A mode such as ``skip`` or ``stat`` may also say what to do with files that are there; an action says what was done.
+    """
+    if normalise(title).endswith("mode"):
+        return _read_mode if any(_read_mode(value) is NoTransfer.SKIPPED for value in values) else None
     return _read_operation if any(normalise(value) in _OTHER_COMMANDS | _UNMOVED for value in values) else None
+
+
+def _read_mode(text: str) -> Verdict:
+    return NoTransfer.SKIPPED if normalise(text) in _UNMOVED - {"skip", "skipped"} else Status.SUCCEEDED
 
 
 def _read_operation(text: str) -> Verdict:

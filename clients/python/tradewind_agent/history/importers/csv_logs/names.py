@@ -152,7 +152,7 @@ _LEVELS = re.compile(r"^\W?(?:(?:_source|fields|data|payload)\.)+")
 """What exports of searches write before the names of members."""
 
 _FAILURE = re.compile(
-    r"(?:is|has|was|num|no|number(?:of)?|total|count(?:of)?)?(?:files?|transfers?|objects?|tasks?|jobs?)?"
+    r"(?:is|has|was|num|number(?:of)?|total|count(?:of)?)?(?:files?|transfers?|objects?|tasks?|jobs?)?"
     r"(?:failed|failures?|errors?|errored|exceptions?|cancell?ed|aborted|interrupted|timedout)"
     r"(?:files?|transfers?|objects?|count|message|msg|text|reason|type|description|string)?"
 )

@@ -104,7 +104,7 @@ class StatusReader:
             reader(row[place])
             for place, reader in self.readers.items()
             if _is_known(row[place])
-            and not (is_stated and place in self.counting and row[place].strip()[:1].isdecimal())
+            and not (is_stated and place in self.counting and _COUNT.fullmatch(row[place].strip()) is not None)
         }
         return next((verdict for verdict in _ORDER if verdict in found), Status.SUCCEEDED)
 
@@ -213,7 +213,7 @@ _CHOICES: Mapping[str, Callable[[str, Sequence[str]], Reader | None]] = MappingP
         "response_code": lambda title, values: _find_response_code(title, values) or _find_words(title, values),
         "failure": lambda _title, _values: _read_failure,
         "operation": lambda _title, values: find_operation(values),
-        "mode": lambda _title, values: find_mode(values),
+        "mode": find_mode,
         "progress": lambda _title, values: find_progress(values),
         "nothing_moved": find_unmoved,
     }
@@ -281,8 +281,12 @@ def _read_failure(text: str) -> Verdict:
     """Read a column of errors: a message, a number of them, or whether there was one."""
     words = normalise(text)
     has_none = words.strip("0") in _NO_FAILURE or _NONE_COUNTED.fullmatch(words) is not None
-    return Status.SUCCEEDED if has_none else Status.FAILED
+    is_good = " " in text.strip() and _find_verdict_among_words(text) is Status.SUCCEEDED
+    return Status.SUCCEEDED if has_none or is_good else Status.FAILED
 
 
-_NO_FAILURE = frozenset({"", "no", "n", "false", "ok", "success", "noerror", "noerrors"})
+_NO_FAILURE = frozenset({"", "no", "n", "false", "never", "ok", "success", "noerror", "noerrors"})
+_COUNT = re.compile(r"\d+(?:[.,]\d*)? *(?:%|errors?|failures?|failed|files?)?", re.IGNORECASE)
+"""A number next to a state, of attempts that were repeated or of what was done; a text with a code is a reason."""
+
 _NONE_COUNTED = re.compile(r"0+(?:errors?|failures?|failed)")

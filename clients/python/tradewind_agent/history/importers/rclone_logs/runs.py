@@ -25,7 +25,7 @@ _FLAG = re.compile(r'"--(transfers|multi-thread-streams)(?:=|" ")([0-9]{1,5})"')
 _DRY_FLAG = re.compile(r'"(?:--dry-run(?:=true)?|-n)"')
 _ATTEMPT = re.compile(r"(?:.*: )?Attempt (\d{1,6})/(\d{1,6}) (failed|succeeded)")
 _DRY = re.compile(r"as --dry-run\b")
-_SERVING = re.compile(r'"(?:mount2?|cmount|nfsmount|serve|rcd)"')
+_SERVING = re.compile(r'\["[^"]*"(?: "-[^"]*")* "(?:mount2?|cmount|nfsmount|serve|rcd)"')
 """Commands that move files when others request them, and wait in between."""
 
 _BWLIMIT = re.compile(r'"--bwlimit(?:=|" ")([^"]{1,500})"')

@@ -1,7 +1,7 @@
 """Take lines out of what collectors of logs, terminals, exports and message brokers put around them.
 
-Each step is a pattern of one line, so that a part of a growing log is read as the entire log is. A line that fits no
-pattern stays as it is.
+Each step is a pattern of one line, so that a part of a growing log is read as the entire log is; stamps are found among
+the first lines. A line that fits no pattern stays as it is.
 """
 
 import json
@@ -23,7 +23,7 @@ from tradewind_agent.history.importers.reading.flattened import (
 from tradewind_agent.history.importers.reading.lines import MAX_LINE_CHARS, Line
 from tradewind_agent.history.importers.reading.objects import join_objects
 from tradewind_agent.history.importers.reading.quoted import CONTROLS, is_object, open_quotes, parse_printed
-from tradewind_agent.history.importers.reading.stamps import LINES_LOOKED_AT, Drop, find_stamp
+from tradewind_agent.history.importers.reading.stamps import LINES_LOOKED_AT, Stamp, find_stamp
 
 _COLOURS = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]_P^][^\x07\x1b]*(?:\x07|\x1b\\)")
 _MONTH_TIME = r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)?"
@@ -154,12 +154,10 @@ def _begins_object(line: Line) -> bool:
 def _unwrap_each(first: Sequence[Line], source: Iterator[Line]) -> Iterator[Line]:
     has_services = _names_services(first[:_LINES_OF_SERVICES])
     texts = [_COLOURS.sub("", line.text) for line in first]
-    drop_stamp = None if has_services else find_stamp(texts, _is_opened)
+    stamp = None if has_services else find_stamp(texts, _is_opened)
     pieces: dict[str, tuple[int, str]] = {}
-    writer = ""
     for each in chain(first, source):
-        line = each if drop_stamp is None else _drop_stamp(each, drop_stamp, writer)
-        writer = line.origin
+        line = each if stamp is None else _drop_stamp(each, stamp)
         if line.fault is not None or not (has_services or _may_be_wrapped(line.text)):
             yield line
             continue
@@ -170,18 +168,18 @@ def _unwrap_each(first: Sequence[Line], source: Iterator[Line]) -> Iterator[Line
             if content.is_partial and len(text) <= MAX_LINE_CHARS:
                 pieces[content.origin] = number, text
             elif line.is_open and not content.has_end:
-                yield Line(number, text, explain_open_line(), origin=content.origin or line.origin)
+                yield Line(number, text, explain_open_line(), origin=content.origin)
             else:
-                yield Line(number, text, origin=content.origin or line.origin, is_open=is_open)
+                yield Line(number, text, origin=content.origin, is_open=is_open)
     for origin, (number, text) in pieces.items():
         yield Line(number, text, origin=origin)
 
 
-def _drop_stamp(line: Line, drop: Drop, writer: str) -> Line:
-    """Return a line without its stamp; one that has none is of the same writer as the line before."""
+def _drop_stamp(line: Line, stamp: Stamp) -> Line:
     plain = _COLOURS.sub("", line.text)
-    text, origin = drop(plain)
-    return line._replace(text=text, origin=writer if text == plain else origin)
+    text = stamp.drop(plain)
+    fault = line.fault or (stamp.explain_other(plain) if text == plain else None)
+    return line._replace(text=text, fault=fault)
 
 
 def _is_opened(text: str) -> bool:

@@ -6,24 +6,27 @@ programs that print text: what stands before one of them stands before each.
 
 import re
 from collections.abc import Callable, Sequence
-from functools import partial
+from dataclasses import dataclass
+
+from tradewind.errors import InvalidValue
 
 LINES_LOOKED_AT = 200
 """Lines at the beginning of a log among which one of a known program has to be: runners write lines of their own."""
 
 _TIMES = (
-    r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)?(?: |$)",  # ts
-    r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?(?: (?:UTC|[+-]\d{4}))?(?: |$)",  # ts "%F %T"
-    r"\d\d:\d\d:\d\d(?:\.\d+)?(?:  |$)",  # Jenkins
-    r"\d\d:\d\d:\d\d(?:\.\d+)?(?: |$)",  # ts -s and -i
+    r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d{1,9})?(?: |$)",  # ts
+    r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,9})?(?: (?:UTC|[+-]\d{4}))?(?: |$)",  # ts "%F %T"
+    r"\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:  |$)",  # Jenkins
+    r"\d\d:\d\d:\d\d(?:\.\d{1,9})?(?: |$)",  # ts -s and -i
     r"\d{10}\.\d{6}(?: |$)",  # ts %.s
 )
 _STAMPS = tuple(re.compile(rf"{time}(?P<rest>.*)$", re.DOTALL) for time in _TIMES)
 _OF_PROGRAM = re.compile(
-    r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d(?:\.\d+)? (?:DEBUG |INFO  |NOTICE|ERROR ) ?: "  # rclone
-    r"|\d{4}/\d\d/\d\d \d\d:\d\d:\d\d(?:\.\d+)? AzcopyVersion |Job [0-9a-f]{8}-[0-9a-f-]{27} (?:has started|[Ss]ummary)"
+    r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d(?:\.\d{1,9})? (?:DEBUG |INFO  |NOTICE|ERROR ) ?: "  # rclone
+    r"|\d{4}/\d\d/\d\d \d\d:\d\d:\d\d(?:\.\d{1,9})? AzcopyVersion "
+    r"|Job [0-9a-f]{8}-[0-9a-f-]{27} (?:has started|[Ss]ummary)"
     r"|--\d{4}-\d\d-\d\d \d\d:\d\d:\d\d--  "  # wget
-    r"|(?<![\d/])\d\d/\d\d \d\d:\d\d:\d\d \[[A-Z]+\] |\[#[0-9a-f]{6} \d"  # aria2
+    r"|(?<![\d/])\d\d/\d\d \d\d:\d\d:\d\d \[[A-Z]+\] |\[#[0-9a-f]{6} [\d.]{1,20}[KMGT]?i?B[/(]"  # aria2
     r"|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} - \S+ - awscli\."
 )
 """What only programs that move files print. Lines of servers and JSON are found behind any text by their readers."""
@@ -38,20 +41,50 @@ _ELSE = re.compile(
 )
 """What shows a program's line behind a known stamp, too."""
 
+_OF_SERVER = re.compile(r"DATE=\S|[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4} ")
+"""How lines of servers begin, in which a name may hold anything."""
+
 _LONGEST_STAMP = 200
-_PIECE = re.compile(r"[A-Za-z0-9_]+| +|.", re.DOTALL)
-_WORD = re.compile(r"[A-Za-z]+")
+_FITTING_SHARE = 0.2
+"""Least share of the lines that a learned stamp stands before: of a message of many lines it may be the first alone."""
 
-_NAME = re.compile(r"[\w./-]*[a-z][\w./-]*")
-_NO_NAME = re.compile(r"[A-Z][a-z]{2}|[0-9a-f]{12,}")
-"""Months and days, and times of multilog, which differ from line to line."""
+_MOST_DELIMITERS = 2
+"""More of one kind before a program's line are those of a table that has it in a column."""
 
-Drop = Callable[[str], tuple[str, str]]
-"""Returns a line without its stamp, and who wrote it as far as the stamp says."""
+_DATE = r"\d{1,4}[-/.](?:\d{1,2}|[A-Z][a-z]{2})[-/.]\d{1,4}"
+_CLOCK = r"\d{1,2}:\d\d(?::\d\d)?(?:[.,]\d{1,9})?(?:[ap]m)?"
+_COUNTER = r"(?:[0-9a-f]{12,40}|\d{6,20})"
+_MONTH = r"\b[A-Z][a-z]{2}\b"
+_LEVEL = r"\b(?i:trace|debug|info|notice|warn(?:ing)?|err(?:or)?|crit(?:ical)?|fatal)\b"
+_VARIES = re.compile(
+    rf"(?P<date>{_DATE})|(?P<clock>{_CLOCK})|(?P<counter>{_COUNTER})|(?P<level>{_LEVEL})|(?P<month>{_MONTH})"
+    r"|(?P<blank>\s+)"
+)
+_VARIANTS = {"date": _DATE, "clock": _CLOCK, "counter": _COUNTER, "level": _LEVEL, "month": _MONTH, "blank": r"\s+"}
+"""What differs from line to line. All else is the writer's, whose lines are not to be mixed with another one's."""
 
 
-def find_stamp(texts: Sequence[str], is_known: Callable[[str], bool]) -> Drop | None:
-    """Return what drops the stamp of each line of a log that begins with some lines; ``None`` if it has none.
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """What stands before the lines of a log; ``is_learned`` : from lines of this log alone."""
+
+    pattern: re.Pattern[str]
+    is_learned: bool = False
+
+    def drop(self, text: str) -> str:
+        """Return a line without its stamp; a line without one as it is."""
+        found = self.pattern.match(text)
+        return text if found is None else found["rest"] or ""
+
+    def explain_other(self, text: str) -> InvalidValue | None:
+        """Return why a line without this stamp cannot be passed over: it is a program's, of another writer."""
+        if self.is_learned and _find_program(text) is not None:
+            return InvalidValue("row", "is of another writer than the lines before it; give the log of each one alone")
+        return None
+
+
+def find_stamp(texts: Sequence[str], is_known: Callable[[str], bool]) -> Stamp | None:
+    """Return the stamp of the lines of a log that begins with some lines; ``None`` if it has none.
 
     A first column, and what programs write themselves, may look like a stamp: behind one a program's line begins.
 
@@ -64,54 +97,45 @@ def find_stamp(texts: Sequence[str], is_known: Callable[[str], bool]) -> Drop | 
         found = [match for match in map(stamp.match, written) if match is not None]
         rests = [match["rest"] for match in found]
         if 2 * len(found) > len(written) and any(_OF_PROGRAM.match(rest) or _ELSE.match(rest) for rest in rests):
-            return partial(_drop, stamp)
-    learned = _learn(written, is_known)
-    return None if learned is None else partial(_drop, learned)
+            return Stamp(stamp)
+    return _learn(written, is_known)
 
 
-def _drop(stamp: re.Pattern[str], text: str) -> tuple[str, str]:
-    found = stamp.match(text)
-    if found is None:
-        return text, ""
-    rest = found["rest"] or ""
-    names = _NAME.findall(text[: len(text) - len(rest)])
-    return rest, " ".join(name for name in names if not _NO_NAME.fullmatch(name))
+def _find_program(text: str) -> re.Match[str] | None:
+    if not any(word in text for word in _MAY_HOLD):
+        return None
+    return _OF_PROGRAM.search(text[: 2 * _LONGEST_STAMP])
 
 
-def _learn(written: Sequence[str], is_known: Callable[[str], bool]) -> re.Pattern[str] | None:
-    """Return the pattern of what stands before all lines of programs; ``None`` where one stands alone."""
-    stamp: re.Pattern[str] | None = None
+def _learn(written: Sequence[str], is_known: Callable[[str], bool]) -> Stamp | None:
+    """Return what stands before all lines of programs; ``None`` where one stands alone, or is of another writer."""
+    learned: re.Pattern[str] | None = None
     for text in written:
-        if text[0] == "{" or not any(word in text for word in _MAY_HOLD):
-            continue
-        found = _OF_PROGRAM.search(text[: 2 * _LONGEST_STAMP])
+        found = None if text[0] == "{" else _find_program(text)
         if found is None or '{"' in text[: found.start()]:
             continue
         before = text[: found.start()]
-        if not 0 < len(before) <= _LONGEST_STAMP or is_known(f"{before}x"):
+        if not _may_be_stamp(before) or is_known(f"{before}x"):
             return None
-        stamp = stamp or re.compile(_generalise(before), re.DOTALL)
-        if stamp.match(text) is None:
+        learned = learned or re.compile(_generalise(before), re.DOTALL)
+        if learned.match(text) is None:
             return None
-    return stamp
+    if learned is None or sum(map(bool, map(learned.match, written))) < _FITTING_SHARE * len(written):
+        return None
+    return Stamp(learned, is_learned=True)
+
+
+def _may_be_stamp(before: str) -> bool:
+    if not 0 < len(before) <= _LONGEST_STAMP or _OF_SERVER.match(before) is not None:
+        return False
+    return all(before.count(each) <= _MOST_DELIMITERS for each in ",;\t|")
 
 
 def _generalise(stamp: str) -> str:
-    """Return the pattern of stamps such as this: numbers, names with numbers and levels differ from line to line."""
+    """Return the pattern of stamps such as this: times, counters and levels differ from line to line."""
     body = stamp.rstrip()
-    pattern = "".join(_generalise_token(token) for token in re.split(r"(\s+)", body))
-    return rf"{pattern}(?:{re.escape(stamp[len(body) :])}(?P<rest>.*)|\s*)$"
-
-
-def _generalise_token(token: str) -> str:
-    if _WORD.fullmatch(token) and not (token.isupper() or token.istitle()):
-        return re.escape(token)
-    return "".join(_generalise_piece(piece) for piece in _PIECE.findall(token))
-
-
-def _generalise_piece(piece: str) -> str:
-    if piece.isspace():
-        return r"\s+"
-    if piece.isdecimal():
-        return r"\d+"
-    return r"\w+" if piece[0].isalnum() or piece[0] == "_" else re.escape(piece)
+    pattern, end = "", 0
+    for found in _VARIES.finditer(body):
+        pattern += re.escape(body[end : found.start()]) + _VARIANTS[found.lastgroup or ""]
+        end = found.end()
+    return rf"{pattern}{re.escape(body[end:])}(?:{re.escape(stamp[len(body) :])}(?P<rest>.*)|\s*)$"

@@ -33,7 +33,8 @@ class DividedUpload(ComparedUpload):
         self._etags: dict[int, str] = {}
         self._unproven_tags: dict[int, str] = {}  # of parts, still to be compared with the file
         self._is_comparing_tags = False
-        self._altered_parts = 0
+        self._altered_parts: list[int] = []
+        self._has_proven_tag = False
         self._is_summing = False
         self._listed: list[StoredPart] = []
         self._is_adopted = self._may_have_started = False
@@ -104,7 +105,9 @@ class DividedUpload(ComparedUpload):
 
         def note(tag: str) -> None:
             self._is_comparing_tags = False
-            if self._unproven_tags.pop(number, tag) != tag:
+            stored = self._unproven_tags.pop(number, None)
+            self._has_proven_tag = self._has_proven_tag or stored == tag
+            if stored not in (None, tag):
                 self._send_again(number)
             self._compare_next_tag()
             if self.has_undealt:
@@ -113,9 +116,14 @@ class DividedUpload(ComparedUpload):
         self._run_then(lambda: compute_tag(self.job.source, *self._division.get_range(number)), note)
 
     def _send_again(self, number: int) -> None:
-        """Send a part again that the store has with other bytes."""
-        self._altered_parts += 1
-        if self._altered_parts > _MOST_ALTERED:
+        """Send a part again that the store has with other bytes.
+
+        Where the same part has a wrong tag again, and no other has a right one, tags are no sums of this store.
+        """
+        if self._step is not UploadStep.PART or (number in self._altered_parts and not self._has_proven_tag):
+            return
+        self._altered_parts.append(number)
+        if len(self._altered_parts) > _MOST_ALTERED:
             self.give_up(OTHER_BYTES)
         else:
             self._etags.pop(number, None)

@@ -43,7 +43,6 @@ _OK, _FORBIDDEN, _BROKEN = 200, 403, 500
 _CANNOT_LIST = frozenset({403, 404, 405, 501})
 _MOST_RESTARTS, _MOST_ABORTS = 3, 3
 
-
 _PASSING = frozenset({"RequestTimeout", "BadDigest", "InternalError", "OperationAborted"})
 """Codes of refusals that may pass, whatever their status."""
 

@@ -115,7 +115,13 @@ class RelayedObject(ObjectUpload, SendingLeg):
         """Do nothing: units have been summed when they are ready."""
 
     def _compare_part(self, number: int, head: ResponseHead) -> None:
-        if find_part_tag(head) not in (None, self._file.sums[number].tag):
+        if (tag := find_part_tag(head)) is None:
+            return
+        if tag == self._file.sums[number].tag:
+            self._has_proven_tag = True
+        else:
+            self._altered_parts.append(number)
+        if self._has_proven_tag and self._altered_parts:  # where none is right, tags are no sums of this store
             self.give_up(OTHER_BYTES)
 
     # Requests and answers.
