@@ -26,7 +26,7 @@ _SAMPLED = 8
 """Files that are looked at one by one where the server lists no folder."""
 
 _LOOKED_AT_ONCE, _MOST_MISSING = 256, 1000
-"""Files of which one is found to be missing before the next ones are looked at; where so many are, the rest is not."""
+"""Files that are looked at before the next ones; where so many are missing, the rest is not looked at."""
 
 _SECOND_LOOK_S = 2.0
 """Time before a file that seems to be missing is looked at again: caches may remember that there was none."""
