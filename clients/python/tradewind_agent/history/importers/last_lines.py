@@ -5,7 +5,6 @@ show how its last cell ends; where they do not, the row is refused: many program
 are cut off.
 """
 
-import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from types import MappingProxyType
 
 from tradewind.errors import InvalidValue
 from tradewind_agent.history.importers.reading.lines import Line
+from tradewind_agent.history.importers.reading.quoted import is_object
 from tradewind_agent.history.importers.servers.dcache import LINE as BILLING
 from tradewind_agent.history.importers.servers.gridftp import USUAL, restore_keys
 from tradewind_agent.history.importers.servers.vsftpd import LINE as VSFTPD
@@ -61,18 +61,11 @@ def make_judge(format_name: str) -> Callable[[Line], Line]:
     def judge(line: Line) -> Line:
         if is_complete is None or line.fault is not None or not line.text:
             return line
-        if is_complete(line.text) or _is_json(line.text):
+        if is_complete(line.text) or is_object(line.text):
             return line
         return line._replace(fault=InvalidValue("row", f"has no line end and may be cut off; {_ADVICE}"))
 
     return judge
-
-
-def _is_json(text: str) -> bool:
-    try:
-        return isinstance(json.loads(text), dict)
-    except (ValueError, RecursionError):
-        return False
 
 
 @dataclass(slots=True)
