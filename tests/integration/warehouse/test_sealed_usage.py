@@ -123,3 +123,17 @@ def test_every_kind_of_change_of_a_bill_after_the_seal_holds_the_month(
     add_up_days(house)
     with pytest.raises(Conflict, match="has changed since it was sealed"):
         house.tenant.parts.store.months_of_logs.drop(month)
+
+
+@pytest.mark.parametrize("avoided", ["nestloop", "hashjoin"])
+def test_month_is_dropped_whatever_order_the_catalogue_is_read_in(
+    house: House, acme: Billed, admin_database_url: str, avoided: str
+) -> None:
+    month = Month(2010 + ["nestloop", "hashjoin"].index(avoided), 1)
+    acme.move(month, "10")
+    seal(house, month)
+    with psycopg.connect(admin_database_url) as owner:
+        owner.execute(f"SET enable_{avoided} = off")
+        owner.execute("SET enable_mergejoin = off")
+        owner.execute("SELECT drop_month_of_logs(%s)", [month.begins_at.date()])
+    assert str(month) not in house.logged_months()
