@@ -136,21 +136,21 @@ class TimeColumn:
 
 
 class SharedColumn:
-    """Few values, each for many records: it is stored once."""
+    """Few values, each for many records: it is stored once, in ``values``."""
 
     def __init__(self) -> None:
         self._places: dict[Hashable, int] = {}
-        self._values: list[Any] = []
+        self.values: list[Any] = []
         self._numbers = array("I")
 
     def append(self, value: Hashable) -> None:
-        place = self._places.setdefault(value, len(self._values))
-        if place == len(self._values):
-            self._values.append(value)
+        place = self._places.setdefault(value, len(self.values))
+        if place == len(self.values):
+            self.values.append(value)
         self._numbers.append(place)
 
     def __getitem__(self, at: int) -> Any:
-        return self._values[self._numbers[at]]
+        return self.values[self._numbers[at]]
 
 
 class RecordColumns(Sequence[Record], Generic[Record]):

@@ -250,6 +250,21 @@ def test_a_copy_that_queries_a_service_loads_no_other_command_and_no_authorities
     assert "log uploaded" in done.stdout
 
 
+def test_copy_of_a_manifest_loads_nothing_before_its_first_request_that_only_other_copies_need(origin, env, tmp_path):
+    manifest = tmp_path / "list"
+    manifest.write_text("file0\nfile1\n")
+    code = (
+        "import sys; from tradewind_agent.cli import main; from tradewind_agent.copy import run; "
+        "idle = ['copy.relays', 'copy.removal', 'copy.reporting.report', 'engine.remote.html_index', "
+        "'engine.remote.xml_index', 'engine.relay.relay_engine']; real = run.move; "
+        "run.move = lambda *given, **named: "
+        "print([each for each in idle if f'tradewind_agent.{each}' in sys.modules]) or real(*given, **named); "
+        f"sys.argv[1:] = ['copy', {origin.url!r}, {str(tmp_path / 'copy')!r}, '--manifest', {str(manifest)!r}]; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[0] == "[]"
+
+
 def test_without_a_terminal_a_copy_reports_how_far_it_is_in_plain_lines(origin, env, tmp_path):
     often = env | {"TRADEWIND_PROGRESS": "0s"}
     outcome = run("copy", origin.url, str(tmp_path / "copy"), env=often)

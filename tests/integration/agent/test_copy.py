@@ -11,6 +11,7 @@ from benchmarks.emulation.path import emulate
 from benchmarks.emulation.profile import PathProfile
 from tests.conditions import eventually
 from tests.integration.agent.support.faulty_service import faulty_service
+from tests.integration.agent.support.preparing import prepare
 from tests.integration.serve_files.serving import ask, event_loop, serving
 from tradewind.dataset import ChunkKind
 from tradewind.energy.measured import EnergyMethod, Host
@@ -19,7 +20,7 @@ from tradewind.parameters import Caps, Parameters
 from tradewind.transfer import Direction, Status
 from tradewind.wire.records import WireRecord, parse_row
 from tradewind_agent.copy.options import CopyOptions
-from tradewind_agent.copy.run import copy_files, prepare
+from tradewind_agent.copy.run import copy_files
 from tradewind_agent.engine import EngineOptions, RetryPolicy
 from tradewind_agent.errors import CopyFailed, UnusableSource
 from tradewind_agent.history.spool import Spool

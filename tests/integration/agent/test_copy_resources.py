@@ -10,11 +10,11 @@ import pytest
 
 from tests.conditions import eventually
 from tests.integration.agent.support.command import environment, run, start
+from tests.integration.agent.support.preparing import prepare
 from tests.integration.serve_files.serving import serving
 from tradewind.parameters import Parameters
 from tradewind_agent.copy.options import CopyOptions
 from tradewind_agent.copy.resources import hold_resources, list_adjustable
-from tradewind_agent.copy.run import prepare
 from tradewind_agent.copy.run import run as run_copy
 from tradewind_agent.engine.http.rate_limit import BURST_S
 from tradewind_agent.resources.host_files import HostFolders

@@ -7,7 +7,7 @@ import pytest
 
 from tradewind_agent.columns import NumberColumn, PathColumn, SharedColumn, TagColumn, TextColumn, TimeColumn
 from tradewind_agent.engine.http.address import Login, Url
-from tradewind_agent.engine.jobs import DownloadJob, DownloadJobs, SizeTrust, find_repeated
+from tradewind_agent.engine.jobs import DownloadJob, DownloadJobs, SizeTrust, find_origins, find_repeated
 from tradewind_agent.engine.local.checksums import Checksum
 from tradewind_agent.engine.remote.index_page import ListingEntries, ListingEntry
 from tradewind_agent.stores.s3.bucket_pages import StoredObject, StoredObjects
@@ -165,3 +165,15 @@ def test_hundred_thousand_jobs_of_a_store_take_less_than_20_mb():
 def test_values_that_stand_twice_are_found():
     assert find_repeated(["a", "b", "c"]) == frozenset()
     assert find_repeated(["a", "b", "a"]) == {hash("a")}
+
+
+def test_servers_of_downloads_are_found_without_making_a_job_of_each():
+    jobs = DownloadJobs(
+        DownloadJob(source=Url.parse(f"http://{host}/{number}"), destination=f"/{host}-{number}")
+        for number in range(3)
+        for host in ("one", "two")
+    )
+    expected = {Url.parse("http://one/").origin, Url.parse("http://two/").origin}
+    jobs._read = lambda place: pytest.fail("a job was made")  # type: ignore[method-assign]
+    assert find_origins(jobs) == expected
+    assert find_origins(DownloadJobs()) == frozenset()

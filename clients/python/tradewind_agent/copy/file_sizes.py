@@ -7,7 +7,7 @@ from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.http.fetch import OnConnection, fetch
 from tradewind_agent.engine.jobs import DownloadJobs
 from tradewind_agent.engine.options import EngineOptions
-from tradewind_agent.engine.remote.listing import HTML_TYPES, is_page_name, parse_media_type
+from tradewind_agent.engine.remote.media_types import HTML_TYPES, is_page_name, parse_media_type
 from tradewind_agent.errors import FileFault, RefusedByServer
 
 MOST_SIZE_QUERIES = 64

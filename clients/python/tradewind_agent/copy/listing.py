@@ -5,6 +5,7 @@ from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from tradewind.errors import InvalidValue
@@ -20,13 +21,6 @@ from tradewind_agent.copy.listing_checks import (
     require_folder,
     require_one_folder,
 )
-from tradewind_agent.copy.relays import find_third_party, make_relays
-from tradewind_agent.copy.removal import (
-    PlannedRemoval,
-    RemoteDestination,
-    plan_local_removal,
-    plan_remote_removal,
-)
 from tradewind_agent.copy.source_listing import RoundTrips, Target, build_downloads, connect_early, time_handshake
 from tradewind_agent.engine.http.address import Origin, Url
 from tradewind_agent.engine.jobs import Job, RelayJob, SizeTrust
@@ -41,6 +35,9 @@ from tradewind_agent.session.transfer_naming import TRANSFERS_PATH
 from tradewind_agent.stores.http import HTTP_STORE
 from tradewind_agent.stores.places import is_remote, open_places
 from tradewind_agent.stores.port import ListRequest, Place, StoredRequest
+
+if TYPE_CHECKING:
+    from tradewind_agent.copy.removal import PlannedRemoval
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +66,7 @@ class Listing:
     left_out: tuple[Omission, ...] = ()
     accepted: tuple[Omission, ...] = ()
     excluded: Excluded | None = None
-    removal: PlannedRemoval | None = None
+    removal: "PlannedRemoval | None" = None
     rtt_s: float | None = None
     aliases: tuple[tuple[str, str], ...] = ()
     store: str | None = None
@@ -172,6 +169,8 @@ def _list_relays(
     rules: ListingRules,
     on_folders: OnFolders,
 ) -> Listing:
+    from tradewind_agent.copy.relays import find_third_party, make_relays  # noqa: PLC0415 -- rarely used
+
     places = _open_sources(sources, manifest, options)
     keeps_keys = bool(places) and all(place.store.kind == destination.store.kind == "s3" for place in places)
     target = Target(Path(), is_folder=True, keeps_keys=keeps_keys)
@@ -242,7 +241,7 @@ def _list_uploads(
 
 async def _find_uploads(
     sources: Sequence[Path], place: Place, options: EngineOptions, rules: ListingRules, on_folders: OnFolders
-) -> tuple[Url, UploadList, PlannedRemoval | None]:
+) -> "tuple[Url, UploadList, PlannedRemoval | None]":
     """Return where files are sent, the files with what is there already, and what is to be removed there."""
     destination = await place.store.prepare_uploads(place.url, options)
     found = list_uploads(sources, destination, rules=rules)
@@ -252,6 +251,8 @@ async def _find_uploads(
     jobs = [job if there is None else replace(job, stored=there) for job, there in zip(found.jobs, stored, strict=True)]
     removal = None
     if rules.delete:
+        from tradewind_agent.copy.removal import RemoteDestination, plan_remote_removal  # noqa: PLC0415 -- rarely used
+
         begin = len(str(destination))
         paths = [unquote(str(job.destination)[begin:], errors="surrogateescape") for job in jobs]
         there = RemoteDestination(place.store, destination, options)
@@ -305,6 +306,8 @@ async def _list_downloads(
             meter_query.cancel()
     removal = None
     if rules.delete:
+        from tradewind_agent.copy.removal import plan_local_removal  # noqa: PLC0415 -- rarely used
+
         require_one_folder(places, manifest, is_folder=found.is_folder)
         begin = len(str(target.path / "x")) - 1
         below = [place[begin:] for place in jobs.iterate_field("destination")]

@@ -11,7 +11,7 @@ from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.http.fetch import fetch
 from tradewind_agent.engine.jobs import DownloadJobs, Job, find_repeated
 from tradewind_agent.engine.options import EngineOptions
-from tradewind_agent.engine.remote.listing import HTML_TYPES, parse_media_type
+from tradewind_agent.engine.remote.media_types import HTML_TYPES, parse_media_type
 from tradewind_agent.engine.remote.omissions import ListingRules
 from tradewind_agent.engine.remote.path_selection import NOTHING_EXCLUDED, Excluded
 from tradewind_agent.engine.remote.source import DownloadList, UploadList

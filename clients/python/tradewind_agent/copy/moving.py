@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
 from uuid import UUID
 
 from tradewind.dataset import ChunkKind
@@ -16,11 +17,10 @@ from tradewind.transfer import ResourceUsage
 from tradewind_agent.copy.stage import TransferStage
 from tradewind_agent.engine.engine import TransferEngine
 from tradewind_agent.engine.http.patient_loop import PatientLoop
-from tradewind_agent.engine.jobs import Job, RelayJob, TransferResult
+from tradewind_agent.engine.jobs import Job, TransferResult, are_relays
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.engine.plain_transfer import make_plain_transfer
 from tradewind_agent.engine.progress import Snapshot
-from tradewind_agent.engine.relay.relay_engine import RelayEngine
 from tradewind_agent.engine.remote.omissions import ListingRules, Omission, OmissionKind
 from tradewind_agent.meters import MeterResult, MeterSession
 from tradewind_agent.resources.applied import describe
@@ -37,8 +37,10 @@ SNAPSHOT_INTERVAL_S = 0.05
 SNAPSHOT_COST_SHARE = 0.02
 """Snapshots may cost this share of the time at most; with very many files they become rarer."""
 
+if TYPE_CHECKING:
+    from tradewind_agent.engine.relay.relay_engine import RelayEngine
 
-Engine = TransferEngine | RelayEngine
+Engine: TypeAlias = "TransferEngine | RelayEngine"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +134,9 @@ def move(
     make_transfer = make_plain_transfer if stage is None else stage.make_transfer
 
     def make_engine(options: EngineOptions) -> Engine:
-        if any(isinstance(job, RelayJob) for job in jobs):
+        if are_relays(jobs):
+            from tradewind_agent.engine.relay.relay_engine import RelayEngine  # noqa: PLC0415 -- rarely used
+
             return RelayEngine(plan, options)
         return TransferEngine(plan, options, make_transfer)
 

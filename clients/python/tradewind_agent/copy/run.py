@@ -19,9 +19,7 @@ from tradewind_agent.copy.moving import Movement, move
 from tradewind_agent.copy.options import CopyOptions
 from tradewind_agent.copy.outcome import add_codecs, find_failure, find_status, summarize_chunks
 from tradewind_agent.copy.plan import PlannedCopy, name_mover, plan_copy
-from tradewind_agent.copy.removal import remove_planned
 from tradewind_agent.copy.reporting.failures import list_failures
-from tradewind_agent.copy.reporting.report import CopyReport
 from tradewind_agent.copy.resources import CopyResources, hold_resources
 from tradewind_agent.copy.stage import TransferStage
 from tradewind_agent.copy.tuning import build_tuning
@@ -41,10 +39,11 @@ from tradewind_agent.session.transfer_session import TransferSession
 from tradewind_agent.sla_text import format_sla
 from tradewind_agent.stores.http import HTTP_STORE
 from tradewind_agent.tuning.ticks import Tick, build_main_settings
+from tradewind_agent.version import get_agent_version
 
 if TYPE_CHECKING:
+    from tradewind_agent.copy.reporting.report import CopyReport
     from tradewind_agent.service.client import Client
-from tradewind_agent.version import get_agent_version
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +74,7 @@ def copy_files(
     say: Callable[[str], None] | None = None,
     manifest: str | None = None,
     limiter: ResourceLimiter | None = None,
-) -> CopyReport:
+) -> "CopyReport":
     """Copy ``sources`` to ``destination`` with the best parameters known.
 
     Parameters
@@ -113,22 +112,8 @@ def copy_files(
         )
 
 
-def prepare(
-    sources: Sequence[str],
-    destination: str,
-    *,
-    options: CopyOptions | None = None,
-    client: "Client | None" = None,
-    manifest: str | None = None,
-) -> PreparedCopy:
-    """List the files, time the path and choose the parameters; nothing is moved."""
-    options = options or CopyOptions()
-    listing = list_files(sources, destination, manifest=manifest, options=options.engine, rules=options.listing)
-    return prepare_listed(listing, options=options, client=client)
-
-
 def prepare_listed(listing: Listing, *, options: CopyOptions, client: "Client | None" = None) -> PreparedCopy:
-    """Do the same as `prepare` for files that are already listed."""
+    """Time the path and choose the parameters; nothing is moved."""
     host = listing.remote.host
     if listing.receiver is not None:
         names = (options.source or host, options.destination or listing.receiver.host)
@@ -158,7 +143,7 @@ def run(
     say: Callable[[str], None] | None = None,
     limiter: ResourceLimiter | None = None,
     stage: TransferStage | None = None,
-) -> CopyReport:
+) -> "CopyReport":
     """Move the prepared files, tune the copy meanwhile, and log it; a ``stage`` encodes files on their way.
 
     Raises
@@ -168,10 +153,10 @@ def run(
     if not prepared.options.resume:
         _discard_parts(prepared.listing, stage)
     limiter = limiter or ResourceLimiter.of_this_host(os.environ)
-    with TransferSession(identity=_build_identity(prepared, stage), client=client, logbook=logbook) as session:
-        live = session.open_ticks(
-            DataSet.of_sizes(prepared.listing.sizes_bytes), prepared.plan.parameters, prepared.path
-        )
+    identity = _build_identity(prepared, stage, is_sent=client is not None)
+    with TransferSession(identity=identity, client=client, logbook=logbook) as session:
+        dataset = DataSet.of_sizes(prepared.listing.sizes_bytes)
+        live = session.open_ticks(dataset, prepared.plan.parameters, prepared.path)
         ends = (prepared.source, prepared.destination)
         with hold_resources(prepared.plan, prepared.listing, prepared.options, limiter, ends) as held:
             say = say or (lambda _: None)
@@ -206,6 +191,8 @@ def run(
     report_learned_limit(_find_limited_end(prepared, movement), movement.result.permitted, client)
     report = _report(prepared, held, movement, path, records=records, timeline=timeline, log=log)
     if prepared.listing.removal is not None:
+        from tradewind_agent.copy.removal import remove_planned  # noqa: PLC0415 -- rarely used
+
         report = replace(report, removal=remove_planned(prepared.listing.removal, is_complete=report.is_complete))
     return report if stage is None else _add_stage(report, prepared.listing, stage)
 
@@ -221,11 +208,9 @@ def _complete_identity(identity: TransferIdentity, prepared: PreparedCopy, movem
     """Return the identity with the kind of the remote end, which may only have shown meanwhile, and who moved files."""
     listing = prepared.listing
     is_webdav = listing.store == HTTP_STORE.kind and prepared.options.engine.hooks.speaks_webdav(listing.remote)
-    identity = replace(identity, store="webdav" if is_webdav else listing.store)
     by_servers = movement.result.bytes_by_servers > 0
-    if by_servers == listing.by_servers:
-        return identity
-    return replace(identity, mover=replace(identity.mover, name=name_mover(listing, by_servers=by_servers)))
+    mover = identity.mover.name if by_servers == listing.by_servers else name_mover(listing, by_servers=by_servers)
+    return replace(identity, store="webdav" if is_webdav else listing.store, mover=Mover(mover, get_agent_version()))
 
 
 def _add_measured_path(prepared: PreparedCopy, movement: Movement) -> Path:
@@ -245,7 +230,7 @@ def _find_limited_end(prepared: PreparedCopy, movement: Movement) -> str:
     return prepared.source if is_source else prepared.destination
 
 
-def _add_stage(report: CopyReport, listing: Listing, stage: TransferStage) -> CopyReport:
+def _add_stage(report: "CopyReport", listing: Listing, stage: TransferStage) -> "CopyReport":
     return replace(
         report,
         encoded=stage.report_bytes(report.bytes_moved),
@@ -263,7 +248,9 @@ def _report(
     records: tuple[TransferRecord, ...],
     timeline: tuple[Tick, ...],
     log: str,
-) -> CopyReport:
+) -> "CopyReport":
+    from tradewind_agent.copy.reporting.report import CopyReport  # noqa: PLC0415 -- not needed before the first byte
+
     result = movement.result
     failures = list_failures(result, prepared.listing.format_address)
     return CopyReport(
@@ -337,12 +324,14 @@ def _build_records(
     return session.build_records(total, chunks, path=path, energy=movement.energy, usage=movement.usage)
 
 
-def _build_identity(prepared: PreparedCopy, stage: TransferStage | None) -> TransferIdentity:
+def _build_identity(prepared: PreparedCopy, stage: TransferStage | None, *, is_sent: bool) -> TransferIdentity:
+    """Return what identifies the transfer; the version, which takes a while to find, only where a service asks now."""
+    mover = name_mover(prepared.listing) if stage is None else stage.mover
     return TransferIdentity(
         transfer_id=prepared.plan.transfer_id,
         source=prepared.source,
         destination=prepared.destination,
-        mover=Mover(name_mover(prepared.listing) if stage is None else stage.mover, get_agent_version()),
+        mover=Mover(mover, get_agent_version() if is_sent else None),
         protocol=prepared.listing.remote.scheme,
         direction=prepared.listing.direction,
         store=prepared.listing.store,

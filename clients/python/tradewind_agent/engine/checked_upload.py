@@ -13,7 +13,7 @@ from tradewind_agent.engine.http.http1 import REDIRECTS, ResponseHead
 from tradewind_agent.engine.jobs import UploadJob
 from tradewind_agent.engine.local.checksums import Checksum, compute_checksum
 from tradewind_agent.engine.local.stated_checksums import find_stated_checksum, find_stored_checksum
-from tradewind_agent.engine.remote.listing import HTML_TYPES, is_page_name, parse_media_type
+from tradewind_agent.engine.remote.media_types import HTML_TYPES, is_page_name, parse_media_type
 from tradewind_agent.engine.transfer_host import TransferHost
 from tradewind_agent.engine.upload import FileUpload
 from tradewind_agent.engine.upload_exchange import FileSlice, UploadExchange

@@ -81,6 +81,9 @@ class _UrlColumn:
         origin: Origin = self._servers[at][0]
         return origin
 
+    def find_origins(self) -> frozenset[Origin]:
+        return frozenset(origin for origin, _ in self._servers.values)
+
 
 class DownloadJobs(RecordColumns[DownloadJob]):
     """Files to fetch, in a few dozen bytes each and their names."""
@@ -104,6 +107,10 @@ class DownloadJobs(RecordColumns[DownloadJob]):
     def get_origin(self, at: int) -> Origin:
         """Return the server of one file."""
         return self._sources.get_origin(at)
+
+    def find_origins(self) -> frozenset[Origin]:
+        """Return the servers of all files."""
+        return self._sources.find_origins()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,6 +198,18 @@ class TransferResult:
     @property
     def succeeded(self) -> bool:
         return not self.failures and self.stopped is None
+
+
+def are_relays(jobs: Sequence[Job]) -> bool:
+    """Return whether the files go from one server to another; the jobs of a transfer are all of one kind."""
+    return len(jobs) > 0 and isinstance(jobs[0], RelayJob)
+
+
+def find_origins(jobs: Sequence[Job]) -> frozenset[Origin]:
+    """Return the servers that this host exchanges the files with; those that relays send to."""
+    if isinstance(jobs, DownloadJobs):
+        return jobs.find_origins()
+    return frozenset((job.source if isinstance(job, DownloadJob) else job.destination).origin for job in jobs)
 
 
 def list_addresses(jobs: Sequence[Job]) -> Iterator[str]:

@@ -10,7 +10,7 @@ from uuid import UUID
 from tradewind.energy.measured import EnergyMethod, EnergyReading, Host, compute_base_energy_j
 from tradewind_agent.engine.http.address import Origin, Url
 from tradewind_agent.engine.http.tag import TransferTag
-from tradewind_agent.engine.jobs import DownloadJob, Job, RelayJob
+from tradewind_agent.engine.jobs import DownloadJob, Job, are_relays, find_origins
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.meters import CpuWork, MeterResult
 from tradewind_agent.session.server_query import fetch_document
@@ -54,14 +54,12 @@ class OtherEnd:
     @classmethod
     def of(cls, jobs: Sequence[Job], transfer_id: UUID, host: Host, options: EngineOptions) -> Self | None:
         """Return the server of all ``jobs``, or ``None`` if there are several: their energy cannot be attributed."""
-        if any(isinstance(job, RelayJob) for job in jobs):
-            return None  # both ends are servers, and this host is neither
-        places = [job.source if isinstance(job, DownloadJob) else job.destination for job in jobs]
-        if len({place.origin for place in places}) != 1:
-            return None
+        if are_relays(jobs) or len(find_origins(jobs)) != 1:
+            return None  # this host is no end of relays
+        place = job.source if isinstance(job := jobs[0], DownloadJob) else job.destination
         read_resources = None if options.tag is None else options.tag.read_resources
-        tagged = replace(options, tag=TransferTag(transfer_id, places[0].origin, read_resources))
-        return cls(transfer_id, host, places[0], tagged)
+        tagged = replace(options, tag=TransferTag(transfer_id, place.origin, read_resources))
+        return cls(transfer_id, host, place, tagged)
 
     def with_resources(self, read_resources: Callable[[], str]) -> Self:
         """Return the same server, whose requests say what resources suffice there."""

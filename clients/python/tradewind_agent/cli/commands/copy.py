@@ -45,6 +45,11 @@ if TYPE_CHECKING:
 
 OWN_MOVER = "tradewind"
 
+NEEDED_AT_THE_END = ("importlib.metadata", "tradewind_agent.copy.reporting.report")
+"""Modules that a report needs; they load while bytes move, `UNDER_WAY_S` from the start."""
+
+UNDER_WAY_S = 1.0
+
 
 def register(app: typer.Typer) -> None:
     app.command()(copy)
@@ -261,6 +266,7 @@ def _copy_listed(
 ) -> int:
     """Copy with the agent's own engine, report the result, and return the exit code."""
     from tradewind.transfer import Status
+    from tradewind_agent.cli.background_loading import load_in_background
     from tradewind_agent.copy.run import prepare_listed, run
     from tradewind_agent.session.logbook import Logbook
 
@@ -275,7 +281,7 @@ def _copy_listed(
     for line in () if packed is None else packed.notes:
         terminal.note(line)
     say = None if terminal.quiet else terminal.note
-    with show_transfer(terminal) as show:
+    with show_transfer(terminal) as show, load_in_background(*NEEDED_AT_THE_END, after_s=UNDER_WAY_S):
         on_snapshot = show and make_snapshot_callback(show)
         if packed is None:
             report = run(

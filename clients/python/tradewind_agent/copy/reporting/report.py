@@ -25,7 +25,6 @@ from tradewind.units import (
     format_probability,
 )
 from tradewind_agent.copy.options import MAX_THROUGHPUT
-from tradewind_agent.copy.removal import Removal
 from tradewind_agent.copy.reporting.bottleneck import Bottleneck, find_bottleneck, find_limit, has_reached_rate
 from tradewind_agent.copy.reporting.energy_report import build_energy_split, explain_no_energy, format_energy
 from tradewind_agent.copy.reporting.failures import Failure, format_failures, list_further_failures
@@ -40,6 +39,7 @@ from tradewind_agent.tuning.ticks import Tick
 
 if TYPE_CHECKING:
     from tradewind.wire.recommendations import RecommendResponse, WireSlaAnswer
+    from tradewind_agent.copy.removal import Removal
     from tradewind_agent.grid.report import GridReport
 
 LEAST_MEASURED_S = 1.0
@@ -100,7 +100,7 @@ class CopyReport:
     left_out: tuple[Omission, ...] = ()
     accepted: tuple[Omission, ...] = ()
     excluded: Excluded | None = None
-    removal: Removal | None = None
+    removal: "Removal | None" = None
     encoded: EncodedBytes | None = None
     bytes_by_servers: int = 0
     grid: "GridReport | None" = None

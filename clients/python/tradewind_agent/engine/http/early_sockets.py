@@ -37,9 +37,9 @@ class EarlySockets:
         """Start to connect to ``origin``. Errors are left to the transfer's own connections, which report them."""
         loop = asyncio.get_running_loop()
         with suppress(OSError, UnicodeError):
-            family, kind, protocol, _, address = (
-                await loop.getaddrinfo(origin.host, origin.port, type=socket.SOCK_STREAM)
-            )[0]
+            host = origin.host.encode("ascii")  # of text, Python first loads tables of Unicode
+            found = await loop.getaddrinfo(host, origin.port, type=socket.SOCK_STREAM)
+            family, kind, protocol, _, address = found[0]
             self._origin = origin
             while len(self._sockets) < self.most:
                 connecting = socket.socket(family, kind, protocol)

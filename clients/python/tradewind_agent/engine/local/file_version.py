@@ -10,7 +10,13 @@ from tradewind_agent.engine.http.retry import parse_http_date
 from tradewind_agent.engine.jobs import DownloadJob, SizeTrust
 from tradewind_agent.engine.local.identity import FileIdentity
 from tradewind_agent.engine.local.stated_checksums import find_stated_checksum, find_tagged_checksum
-from tradewind_agent.engine.remote.listing import ERROR_TYPES, HTML_TYPES, MESSAGE_TYPES, is_page_name, parse_media_type
+from tradewind_agent.engine.remote.media_types import (
+    ERROR_TYPES,
+    HTML_TYPES,
+    MESSAGE_TYPES,
+    is_page_name,
+    parse_media_type,
+)
 from tradewind_agent.engine.remote.page_checks import is_program_name
 
 _OK = 200

@@ -3,17 +3,14 @@
 import asyncio
 import zlib
 from dataclasses import dataclass, replace
+from http import HTTPStatus
 
 from tradewind_agent.engine.access_advice import advise_on_access
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.http.fetch import FetchedAnswer, OnConnection, fetch
 from tradewind_agent.engine.options import EngineOptions
-from tradewind_agent.engine.remote.html_index import is_folder_index
 from tradewind_agent.engine.remote.index_page import IndexPage, ListingEntries
-from tradewind_agent.engine.remote.listing import HTML_TYPES, is_page_name, parse_index, parse_media_type
-from tradewind_agent.engine.remote.next_page import find_linked_page
-from tradewind_agent.engine.remote.page_checks import is_cut_short
-from tradewind_agent.engine.remote.xml_index import MULTI_STATUS, parse_multistatus
+from tradewind_agent.engine.remote.media_types import HTML_TYPES, is_page_name, parse_media_type
 from tradewind_agent.errors import FileFault, UnusableSource
 
 _AS_JSON_OR_HTML = {"Accept": "application/json, text/html;q=0.9", "Accept-Encoding": "gzip"}
@@ -125,8 +122,10 @@ class IndexClient:
                 answer = await fetch(url, self._once, _DEPTH, method="PROPFIND")
         except (FileFault, UnusableSource):
             return None
-        if answer.head.status != MULTI_STATUS:
+        if answer.head.status != HTTPStatus.MULTI_STATUS:
             return None
+        from tradewind_agent.engine.remote.xml_index import parse_multistatus  # noqa: PLC0415 -- see `_parse`
+
         page = parse_multistatus(answer.url, _unpack(answer))
         self._options.hooks.note_webdav(answer.url.origin)
         return answer.url, page
@@ -171,6 +170,8 @@ class IndexClient:
 
 
 def _is_index(answer: FetchedAnswer) -> bool:
+    from tradewind_agent.engine.remote.html_index import is_folder_index  # noqa: PLC0415 -- see `_parse`
+
     try:
         return is_folder_index(answer.url, _unpack(answer))
     except UnusableSource:
@@ -187,12 +188,9 @@ def _parse(answer: FetchedAnswer, options: EngineOptions) -> IndexPage:
     if answer.head.status != _OK:
         advice = advise_on_access(answer.head.status, answer.head.headers, answer.url, options)
         raise UnusableSource(f"cannot list {answer.url}: the server answered {answer.head.status_line}{advice}")
-    body = _unpack(answer)
-    if answer.head.until_close and _find_media_type(answer) in HTML_TYPES and is_cut_short(body):
-        raise UnusableSource(f"cannot list {answer.url}: its index has no end, so that files may be missing in it")
-    page = parse_index(answer.url, answer.head.headers.get("content-type", ""), body)
-    linked = find_linked_page(answer.url, answer.head.headers)
-    return page if linked is None or page.next_page is not None else replace(page, next_page=linked)
+    from tradewind_agent.engine.remote.listing import parse_answer  # noqa: PLC0415 -- a manifest needs no parsers
+
+    return parse_answer(answer.url, answer.head, _unpack(answer))
 
 
 def _unpack(answer: FetchedAnswer) -> bytes:

@@ -1,31 +1,32 @@
 """Index pages as lists of entries, whatever their form. Pure: bytes in, values out."""
 
+from dataclasses import replace
+
 from tradewind_agent.engine.http.address import Url
+from tradewind_agent.engine.http.http1 import ResponseHead
 from tradewind_agent.engine.remote.html_index import parse_html_index
 from tradewind_agent.engine.remote.index_page import IndexPage
 from tradewind_agent.engine.remote.json_index import parse_json_index
+from tradewind_agent.engine.remote.media_types import HTML_TYPES, parse_media_type
+from tradewind_agent.engine.remote.next_page import find_linked_page
+from tradewind_agent.engine.remote.page_checks import is_cut_short
 from tradewind_agent.engine.remote.xml_index import XML_TYPES, parse_bucket_list
 from tradewind_agent.errors import UnusableSource
 
-HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 
-ERROR_TYPES = HTML_TYPES | {"application/problem+json", "application/problem+xml"}
-"""Types of answers that speak of a file instead of carrying it (RFC 9457)."""
+def parse_answer(url: Url, head: ResponseHead, body: bytes) -> IndexPage:
+    """Return what an index page lists, with the page that its ``Link`` field names as the next.
 
-MESSAGE_TYPES = frozenset({"text/plain", "application/json", "application/xml", "text/xml"})
-"""Types in which programs write messages, and which files have as well."""
-
-_PAGE_SUFFIXES = (".html", ".htm", ".xhtml", ".shtml")
-
-
-def is_page_name(name: str) -> bool:
-    """Return whether a file of this name is HTML by right."""
-    return name.lower().endswith(_PAGE_SUFFIXES)
-
-
-def parse_media_type(content_type: str) -> str:
-    """Return a Content-Type without its parameters."""
-    return content_type.partition(";")[0].strip().lower()
+    Raises
+    ------
+    UnusableSource : see `parse_index`; or a page that may have lost its end with the connection.
+    """
+    content_type = head.headers.get("content-type", "")
+    if head.until_close and parse_media_type(content_type) in HTML_TYPES and is_cut_short(body):
+        raise UnusableSource(f"cannot list {url}: its index has no end, so that files may be missing in it")
+    page = parse_index(url, content_type, body)
+    linked = find_linked_page(url, head.headers)
+    return page if linked is None or page.next_page is not None else replace(page, next_page=linked)
 
 
 def parse_index(url: Url, content_type: str, body: bytes) -> IndexPage:

@@ -11,7 +11,7 @@ from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.jobs import DownloadJob, DownloadJobs, SizeTrust
 from tradewind_agent.engine.remote.index_page import IndexPage, ListingEntries, ListingEntry
 from tradewind_agent.engine.remote.index_request import IndexClient, ProbedAddress
-from tradewind_agent.engine.remote.listing import is_page_name
+from tradewind_agent.engine.remote.media_types import is_page_name
 from tradewind_agent.engine.remote.omissions import Omission, OmissionKind
 from tradewind_agent.engine.remote.path_selection import Selecting
 from tradewind_agent.errors import UnusableSource
