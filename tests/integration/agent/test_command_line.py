@@ -215,8 +215,8 @@ def test_the_command_line_starts_without_loading_what_it_does_not_need(env):
 def test_a_copy_requests_its_listing_before_it_loads_what_comes_later(origin, env, tmp_path):
     code = (
         "import sys; from tradewind_agent.copy import listing; "
-        "from tradewind_agent.cli import app, background_loading; "
-        "background_loading._load = lambda modules: None; real = listing.list_files; "
+        "from tradewind_agent.cli import app, quick_start; "
+        "quick_start._load = lambda modules: None; real = listing.list_files; "
         "late = {'httpx', 'pydantic', 'rich', 'zstandard', 'tradewind.wire', 'tradewind_agent.engine.engine'}; "
         "listing.list_files = lambda *places, **asked: "
         "print(sorted(late.intersection(sys.modules))) or real(*places, **asked); "

@@ -1,16 +1,12 @@
 """The command line ``tradewind``: one module a group of commands, nothing loaded before it is needed."""
 
 import atexit
-import gc
 import os
 import signal
 import sys
 import threading
 
-OBJECTS_BETWEEN_COLLECTIONS = 200_000
-"""Modules and the files of a listing live to the end: to look for garbage among them after every 700 objects, Python's
-default, takes a sixth of the time that a command needs to start, and after 50,000 still a twentieth."""
-
+from tradewind_agent.cli.quick_start import collect_seldom
 
 UNWANTED_MODULE = "httpx._main"
 """The HTTP library's own command line: with what it draws on (rich) it takes longer to load than the library, which
@@ -23,7 +19,7 @@ NO_PLUGINS = ("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
 def main() -> None:
     """Run the command line and leave with its exit code."""
-    gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
+    collect_seldom()
     os.environ.setdefault(*NO_PLUGINS)
     sys.modules.setdefault(UNWANTED_MODULE, None)  # type: ignore[arg-type]  # makes Python treat it as missing
     try:

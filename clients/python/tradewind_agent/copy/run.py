@@ -201,7 +201,7 @@ def _check_movement(movement: Movement, prepared: PreparedCopy, engine: EngineOp
     """Return a movement with what both ends say of it now: files that may be left out, uploads that are not there."""
     if prepared.listing.direction is Direction.DOWNLOAD:
         return movement.accept_forbidden(prepared.options.listing, prepared.listing.format_address)
-    return movement if is_staged else reject_unstored(movement, prepared.listing, engine)
+    return movement if is_staged else reject_unstored(movement, prepared.listing, prepared.plan.chunks, engine)
 
 
 def _complete_identity(identity: TransferIdentity, prepared: PreparedCopy, movement: Movement) -> TransferIdentity:

@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from tradewind.errors import InvalidValue
+from tradewind.quick_init import add_quick_init
 from tradewind_agent.columns import (
     FieldColumn,
     NumberColumn,
@@ -35,6 +36,7 @@ class SizeTrust(Enum):
     BINDING = "required by a manifest: another size is a failure"
 
 
+@add_quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DownloadJob:
     """A file to fetch; a copy may have a million of them, so that paths are text.

@@ -9,6 +9,7 @@ import pytest
 from tests.integration.engine.servers.store import Store
 from tests.integration.engine.transfers import options
 from tests.integration.serve_files.serving import serving
+from tradewind.transfer import Status
 from tradewind_agent.copy.reporting.report import CopyReport
 from tradewind_agent.copy.run import copy_files
 from tradewind_agent.engine import Url, list_uploads
@@ -41,6 +42,12 @@ def test_file_that_is_not_stored_is_a_failure(source: Path):
     assert failure.file.endswith("/up/f30")
     assert failure.reason == "the server acknowledged the file, and does not have it"
     assert (report.files_done, report.is_complete) == (len(SIZES) - 1, False)
+    for record in report.records:
+        assert (record.outcome.status, record.outcome.files_done, record.outcome.files_failed) == (
+            Status.FAILED,
+            len(SIZES) - 1,
+            1,
+        )
 
 
 def test_files_of_another_size_are_found(source: Path):

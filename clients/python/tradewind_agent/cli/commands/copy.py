@@ -23,6 +23,7 @@ from tradewind_agent.cli.engine_options import bind_headers, build_engine_option
 from tradewind_agent.cli.manifest_option import check_manifest, open_manifest
 from tradewind_agent.cli.option_groups import GroupOf, expand_groups
 from tradewind_agent.cli.progress import count_plainly, make_snapshot_callback, show_transfer
+from tradewind_agent.cli.quick_start import collect_what_comes, load_in_background, put_collections_off
 from tradewind_agent.cli.removal_options import RemovalOptions, build_removal_options
 from tradewind_agent.cli.resource_options import ExploreResources, LimitBothEnds
 from tradewind_agent.cli.selection_options import build_selection
@@ -46,9 +47,8 @@ if TYPE_CHECKING:
 OWN_MOVER = "tradewind"
 
 NEEDED_AT_THE_END = ("importlib.metadata", "tradewind_agent.copy.reporting.report")
-"""Modules that a report needs; they load while bytes move, `UNDER_WAY_S` from the start."""
-
 UNDER_WAY_S = 1.0
+"""Modules that a report needs, and when from the start they load: while bytes move."""
 
 
 def register(app: typer.Typer) -> None:
@@ -170,6 +170,7 @@ def copy(
     as_json: options.Json = False,
 ) -> None:
     """Copy files with recommended parameters, measure it, and log it."""
+    put_collections_off()
     terminal, places, queue = Terminal(as_json, quiet), places or [], radio.queue
     mover = _choose_mover(mover, places)
     packing = parse_compress_option(compress)
@@ -266,7 +267,6 @@ def _copy_listed(
 ) -> int:
     """Copy with the agent's own engine, report the result, and return the exit code."""
     from tradewind.transfer import Status
-    from tradewind_agent.cli.background_loading import load_in_background
     from tradewind_agent.copy.run import prepare_listed, run
     from tradewind_agent.session.logbook import Logbook
 
@@ -281,6 +281,7 @@ def _copy_listed(
     for line in () if packed is None else packed.notes:
         terminal.note(line)
     say = None if terminal.quiet else terminal.note
+    collect_what_comes()
     with show_transfer(terminal) as show, load_in_background(*NEEDED_AT_THE_END, after_s=UNDER_WAY_S):
         on_snapshot = show and make_snapshot_callback(show)
         if packed is None:
@@ -300,7 +301,6 @@ def _copy_listed(
 
 def _list_files(places: list[str], manifest: str | None, settings: "CopyOptions", terminal: Terminal) -> "Listing":
     """List the files to copy; modules that the copy needs later load while the server answers."""
-    from tradewind_agent.cli.background_loading import load_in_background
     from tradewind_agent.copy.listing import list_files
 
     with load_in_background("tradewind_agent.copy.run", *environment.list_client_modules()):

@@ -2,7 +2,7 @@
 
 import json
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.local.checksums import ALGORITHMS, Checksum, can_compute
@@ -13,8 +13,7 @@ _BLANKS = " \t\r"
 _FIELDS = ("path", "size_bytes", "sha256", "checksum")
 
 
-@dataclass(frozen=True, slots=True)
-class ManifestEntry:
+class ManifestEntry(NamedTuple):
     """One file: where it is, and its safe relative path at the destination."""
 
     source: Url
