@@ -34,7 +34,7 @@ from tradewind_agent.history.importers.csv_logs.samples import (
     sample_rows,
 )
 from tradewind_agent.history.importers.csv_logs.sets import SetSizes, infer_set_sizes
-from tradewind_agent.history.importers.csv_logs.status import StatusReader, build_status_reader
+from tradewind_agent.history.importers.csv_logs.status import StatusReader, build_status_reader, find_verdict_title
 from tradewind_agent.history.importers.csv_logs.times import (
     TimeColumns,
     judge_time_columns,
@@ -195,6 +195,7 @@ def _build_last_column(columns: Columns) -> LastColumn:
     quantity = next((quantity for quantity, at in columns.place.items() if at == place), None)
     if quantity is None and "attempt" in columns.place and is_identity(columns.header[place]):
         quantity = "attempt"  # this column names the transfer of a row
+    quantity = quantity or find_verdict_title(columns.header[place])
     return LastColumn(columns.header[place], place, quantity)
 
 
