@@ -96,6 +96,9 @@ _UNMOVED = frozenset(
 _DRY_RUN = re.compile(r"(?:^|\s)--?(?:dry-?run|simulate|whatif)\b(?!=false)", re.IGNORECASE)
 """The option in a command line."""
 
+TRUTHS = frozenset({"true", "false", "yes", "no", "y", "n", "t", "f", "0", "1", "ok", "failed"})
+"""Texts of a column of truth values."""
+
 _YES, _NO = frozenset({"true", "yes", "y", "1"}), frozenset({"false", "no", "n", "0"})
 
 

@@ -228,7 +228,7 @@ class _RowReader:
         ends = self._repeated.ends(self._ends_texts(row))
         if ends.in_place:
             return NoTransfer.SKIPPED
-        started_at = self._clock.find_start(row)
+        started_at = self._clock.find_start(row, duration_s)
         ended_at = check_instant("ended_at", started_at + timedelta(seconds=duration_s))
         if self._repeats.is_repeated(line.text, started_at, ended_at, is_unique=self._is_unique(ended_at)):
             return NoTransfer.IN_TWICE

@@ -23,6 +23,7 @@ from tradewind_agent.history.importers.csv_verdicts import (
     LEAST_KNOWN,
     OK_RESPONSES,
     RESPONSES,
+    TRUTHS,
     NoTransfer,
     Reader,
     Verdict,
@@ -275,7 +276,7 @@ def _read_check(text: str) -> Verdict:
 def _find_truth(title: str, values: Sequence[str]) -> Reader | None:
     """Return how a column such as ``copy_ok`` is read, ``None`` where it holds other than truth values."""
     truths = {normalise(value) for value in values}
-    if not truths <= _TRUTHS:
+    if not truths <= TRUTHS:
         return None
     if not may_be_unchecked(title):
         return read_word
@@ -294,8 +295,6 @@ def _read_verified(title: str, text: str) -> Verdict:
 def _find_further_exit_code(_: str, values: Sequence[str]) -> Reader | None:
     return read_exit_code if all(parse_code_number(value) is not None for value in values) else None
 
-
-_TRUTHS = frozenset({"true", "false", "yes", "no", "y", "n", "t", "f", "0", "1", "ok", "failed"})
 
 _FURTHER_CHOICES: Mapping[str, Callable[[str, Sequence[str]], Reader | None]] = MappingProxyType(
     {

@@ -211,10 +211,13 @@ class Event:
         return started_at - run_started_at > _ROUNDED and run.is_complete
 
     def may_be_of_another_run(self, run: Run) -> bool:
-        """Return whether these stats started later than those of a run that goes on; versions since 1.53 only."""
+        """Return whether these stats started at another time than those of a run that goes on; versions since 1.53
+        only.
+        """
         if self.at is None or run.ended_at is None or "transferTime" not in self.stats or not run.elapsed_s:
             return False
-        return (self.at - run.ended_at).total_seconds() - (self.elapsed_s - run.elapsed_s) > _ROUNDED.total_seconds()
+        starts_apart_s = (self.at - run.ended_at).total_seconds() - (self.elapsed_s - run.elapsed_s)
+        return abs(starts_apart_s) > _ROUNDED.total_seconds()
 
 
 def split_runs(messages: Iterable[tuple[Line, Message] | RefusedRow]) -> Iterator[Run | RefusedRow]:

@@ -5,7 +5,7 @@ Sizes are exact; the mean rate is rounded to three digits by wget, in powers of 
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from tradewind.errors import InvalidValue
@@ -32,7 +32,11 @@ _ANSWER = re.compile(r".*==> REST \d+ (?:\.\.\.|…)|.*(?:\.\.\.|…) (?P<code>\
 The dots of the progress stand before a number, too, of per cent.
 """
 
-_BROKEN = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \([^)]*/s\) [-–—] .* (?P<at_byte>\d+)(?:/\d+)?\. ")
+_BROKEN = re.compile(
+    r"(?P<at>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) \((?P<rate>\d+(?:[.,]\d+)?) (?P<power>[KMGT]?)(?P<unit>[Bb])/s\) [-–—] "
+    r".* (?P<at_byte>\d+)(?:/(?P<size>\d+))?(?: \([^)]*\))?\. "
+)
+_GIVES_UP = re.compile(r"\. (?:Giving up|Gebe auf|Abandon|Abandonando|Rinuncio)\.")
 _NO_TIMES = InvalidValue("started_at", "is not in the log of wget --no-verbose; leave that option out")
 _PARTIAL = "206"
 _IN_BRACKETS = re.compile(r"\([^)]*\)")
@@ -86,7 +90,9 @@ def _list_rows(text: LogText, context: ImportContext, report: ImportReport) -> I
                 if record is not None:
                     yield ImportedRow(record, line.number, text=saved_text)
             elif (broken := _BROKEN.match(line.text)) is not None:
-                request.held_bytes = int(broken["at_byte"][:18])
+                given_up = _read_broken(broken, line, request, context)
+                yield from given_up
+                request = _Request() if given_up else replace(request, held_bytes=int(broken["at_byte"][:18]))
             elif (answer := _ANSWER.match(line.text)) is not None:
                 request.code, request.left_bytes = answer["code"] or _PARTIAL, None
             elif request.code == _PARTIAL and request.left_bytes is None:
@@ -121,6 +127,33 @@ def _read_record(
     if moved == 0:
         report.skip("empty files")
         return None
+    return _build_record(saved, line, request, context, moved=moved, size=moved, status=Status.SUCCEEDED)
+
+
+def _read_broken(broken: re.Match[str], line: Line, request: _Request, context: ImportContext) -> list[ImportedRow]:
+    """Return the record of a file that wget gave up, none if another try follows.
+
+    What earlier tries brought is none of its bytes.
+    """
+    if _GIVES_UP.search(line.text) is None:
+        return []
+    held = request.held_bytes if request.code == _PARTIAL else 0
+    moved = round_within("outcome.bytes_moved", int(broken["at_byte"][:18]) - held, 0)
+    size = max(int((broken["size"] or broken["at_byte"])[:18]), moved)
+    record = _build_record(broken, line, request, context, moved=moved, size=size, status=Status.FAILED)
+    return [ImportedRow(record, line.number, text=f"{request.url}\n{line.text}")]
+
+
+def _build_record(
+    saved: re.Match[str],
+    line: Line,
+    request: _Request,
+    context: ImportContext,
+    *,
+    moved: int,
+    size: int,
+    status: Status,
+) -> TransferRecord:
     power = float(1000 if saved["unit"] == "b" else 1024) ** _POWERS.index(saved["power"] or " ")
     rate_bps = float(saved["rate"].replace(",", ".")) * power * (1 if saved["unit"] == "b" else BITS_PER_BYTE)
     require_possible_rate(rate_bps, context.bandwidth_bps)
@@ -138,8 +171,8 @@ def _read_record(
         mover="wget",
         protocol=find_url_part(request.url, "scheme") or "unknown",
         direction=Direction.DOWNLOAD,
-        status=Status.SUCCEEDED,
+        status=status,
         moved_bytes=moved,
-        total_bytes=moved,
+        total_bytes=size,
         rate_bps=rate_bps,
     ).to_record(line, context)
