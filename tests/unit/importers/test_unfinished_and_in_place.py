@@ -72,3 +72,37 @@ def test_file_whose_closing_was_missed_is_left_out():
     imported, refused, report = run([json.dumps(message | {"HasFileCloseMsg": 0})], ENDS)
     assert (imported, refused) == ([], [])
     assert any("closing" in why for why in report.skipped)
+
+
+def test_stats_of_a_run_that_come_newest_first_are_refused_and_counted_once():
+    lines = [
+        _stats(25_000_000, 10.0, "2026-03-01T10:00:10Z", 100_000_000),
+        _stats(100_000_000, 40.0, "2026-03-01T10:00:40Z", 100_000_000),
+        _stats(25_000_000, 10.0, "2026-03-01T11:00:10Z", 100_000_000),
+        _stats(100_000_000, 30.0, "2026-03-01T11:00:30Z", 100_000_000),
+    ]
+    imported, refused, _ = run(lines[::-1], ENDS)
+    assert sorted(each.record.duration_s for each in imported) == [30, 40]
+    assert len(refused) == 2
+    assert all("sort the log by time" in each.reason for each in refused)
+
+
+def test_last_stats_of_runs_that_come_newest_first_are_a_record_each():
+    lines = [
+        _stats(100_000_000, 40.0, "2026-03-01T10:00:40Z", 100_000_000),
+        _stats(100_000_000, 30.0, "2026-03-01T11:00:30Z", 100_000_000),
+    ]
+    imported, refused, _ = run(lines[::-1], ENDS)
+    assert refused == []
+    assert sorted(each.record.duration_s for each in imported) == [30, 40]
+
+
+def test_transfer_of_gridftp_within_an_unknown_format_is_no_message_of_the_server():
+    line = (
+        "DATE=20260301100020.000000 HOST=dtn.example.org PROG=globus-gridftp-server NL.EVNT=FTP_INFO "
+        "START=20260301100000.000000 USER=ann FILE=/a BUFFER=0 BLOCK=262144 NBYTES=1000 VOLUME=/ STREAMS=4 STRIPES=1 "
+        "DEST=[192.0.2.9] TYPE=RETR CODE=226"
+    )
+    imported, refused, _ = run([line, json.dumps({"wrapped-by": "other", "text": line})], ENDS)
+    assert len(imported) == 1
+    assert "take off what is around it" in refused[0].reason
