@@ -106,3 +106,34 @@ def test_transfer_of_gridftp_within_an_unknown_format_is_no_message_of_the_serve
     imported, refused, _ = run([line, json.dumps({"wrapped-by": "other", "text": line})], ENDS)
     assert len(imported) == 1
     assert "take off what is around it" in refused[0].reason
+
+
+def test_statistics_of_text_from_the_last_line_to_the_first_are_refused():
+    def write(at: str, moved: str, elapsed: str) -> list[str]:
+        head, files = f"2026/03/01 {at} INFO  : ", "Transferred:            1 / 1, 100%"
+        return [
+            head,
+            f"Transferred:   \t   {moved} / {moved}, 100%, 1 MiB/s, ETA 0s",
+            files,
+            f"Elapsed time: {elapsed}",
+        ]
+
+    lines = [*write("10:00:20", "10 MiB", "20.0s"), *write("11:00:40", "20 MiB", "40.0s")]
+    assert [each.record.duration_s for each in run(lines, ENDS)[0]] == [20, 40]
+    imported, refused, _ = run(lines[::-1], ENDS)
+    assert imported == []
+    assert "sort the log by time" in refused[0].reason
+
+
+def test_file_of_wget_behind_the_request_of_another_is_refused():
+    lines = []
+    for second, host in ((0, "north"), (10, "south")):
+        lines += [
+            f"--2026-03-01 10:00:{second:02d}--  https://{host}.example.org/big",
+            "HTTP request sent, awaiting response... 200 OK",
+            f"2026-03-01 10:00:{second + 10} (9.54 MB/s) - 'big' saved [100000000/100000000]",
+        ]
+    assert [each.record.source for each in run(lines, ENDS)[0]] == ["north.example.org", "south.example.org"]
+    imported, refused, _ = run(lines[::-1], ENDS)
+    assert len(imported) == 1
+    assert "sort the log by time" in refused[0].reason

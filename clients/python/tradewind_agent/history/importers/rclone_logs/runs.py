@@ -15,7 +15,7 @@ from tradewind_agent.history.importers.json_messages import find_object, find_te
 from tradewind_agent.history.importers.log_text import Line
 from tradewind_agent.history.importers.ports import RefusedRow, refuse_row
 from tradewind_agent.history.importers.rclone_logs.file_lines import FileLines
-from tradewind_agent.history.importers.rclone_logs.messages import Message
+from tradewind_agent.history.importers.rclone_logs.messages import NOT_IN_ORDER, Message
 from tradewind_agent.movers.rate_option import parse_rates
 
 _COPIED = re.compile(r"(Multi-thread )?Copied \((?!server)")
@@ -39,9 +39,6 @@ _LONGEST_RUN_S = 1e8
 _SAME_START_S, _SAME_START_ROUNDED_S = 0.1, 1.1
 """By which the starts of one run differ that its stats lines say, with and without fractions of a second."""
 
-_NOT_IN_ORDER = (
-    "is older than a line before it of the same run; sort the log by time, such as by `tac` if the newest is first"
-)
 _MOST_ASIDE = 8
 """Runs of one process that may still go on while a later one writes into the same file."""
 
@@ -268,7 +265,7 @@ class _Writer:
     def note(self, event: Event) -> Iterator[Run]:
         """Add a line to its run; yield a run that is over."""
         run = self.run
-        if event.stats:
+        if event.at is not None and run is not None and run.ended_at is not None and event.at < run.ended_at:
             self._require_order(event)
         if event.stats and (earlier := next((each for each in self.aside if each.goes_on_in(event)), None)):
             earlier.note(event)
@@ -301,7 +298,7 @@ class _Writer:
         for run in (*self.aside, *([] if self.run is None else [self.run])):
             if run.has_earlier_line(event):
                 run.is_mixed = True
-                raise InvalidValue("row", _NOT_IN_ORDER)
+                raise InvalidValue("row", NOT_IN_ORDER)
 
     def close(self) -> Iterator[Run]:
         """Yield the runs that the end of the log ends."""

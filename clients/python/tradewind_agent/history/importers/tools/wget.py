@@ -19,7 +19,7 @@ from tradewind_agent.history.importers.ports import ImportContext, ImportedRow, 
 from tradewind_agent.history.importers.repeats import drop_repeated
 from tradewind_agent.history.importers.sessions import UTC_ASSUMED
 
-REQUEST = re.compile(r"--\d{4}-\d\d-\d\d \d\d:\d\d:\d\d--  (?:\([^)]*\) +)?(?P<url>\S+)")
+REQUEST = re.compile(r"--(?P<at>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)--  (?:\([^)]*\) +)?(?P<url>\S+)")
 SAVED = re.compile(
     r"(?P<at>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) \((?P<rate>\d+(?:[.,]\d+)?) (?P<power>[KMGT]?)(?P<unit>[Bb])/s\) [-–—] "
     r".*\[(?P<moved>\d+)(?:/(?P<size>\d+))?\]$"
@@ -53,6 +53,7 @@ class _Request:
     """
 
     url: str = ""
+    requested_at: str = ""
     code: str = ""
     held_bytes: int = 0
     left_bytes: int | None = None
@@ -82,7 +83,7 @@ def _list_rows(text: LogText, context: ImportContext, report: ImportReport) -> I
                 raise line.fault or _NO_TIMES
             if (started := REQUEST.match(line.text)) is not None:
                 same = started["url"] == request.url
-                request = _Request(started["url"], held_bytes=request.held_bytes if same else 0)
+                request = _Request(started["url"], started["at"], held_bytes=request.held_bytes if same else 0)
             elif (saved := SAVED.match(line.text.rstrip())) is not None:
                 record = _read_record(saved, line, request, context, report)
                 saved_text = f"{request.url}\n{line.text}"
@@ -121,6 +122,8 @@ def _read_record(
     """
     if _RATE.search(line.text, 1):
         raise InvalidValue("row", TWO_IN_ONE)
+    if request.url and not request.code and saved["at"] <= request.requested_at:
+        raise InvalidValue("row", "is of another request; sort the log by time, by `tac` if the newest is first")
     held = request.held_bytes if request.code == _PARTIAL else 0
     came = int(saved["moved"][:19]) - held if request.left_bytes is None else request.left_bytes
     moved = round_within("outcome.bytes_moved", came, 0)
