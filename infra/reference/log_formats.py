@@ -77,7 +77,8 @@ DESCRIPTIONS = {
         "a task",
         (
             "A task lasts from its request to its completion, with the time in the queue; by its events, from its "
-            "start. Events hold the settings, but no ends. Deletions, and tasks within one endpoint, are skipped. A CSV of tasks is read as `csv`."
+            "start. Events hold the settings, but no ends. Deletions, and tasks within one "
+            "endpoint, are skipped. A CSV of tasks is read as `csv`."
         ),
     ),
     "curl": (
@@ -88,7 +89,10 @@ DESCRIPTIONS = {
     "wget": (
         "Log of wget (`-o`, `-a`, or what it prints), in any language",
         "a file",
-        "wget rounds rates to three digits. Of several tries the last one counts; one that gave up is a failure. `--no-verbose` leaves out the rates.",
+        (
+            "wget rounds rates to three digits. Of several tries the last one counts; one that gave up is a failure. "
+            "`--no-verbose` leaves out the rates."
+        ),
     ),
     "azcopy": (
         "Log file of a job of azcopy, what it prints, or `--output-type json`",
@@ -224,7 +228,8 @@ NOTATIONS = """\
   so for all prefixes of the column.
   A second column of rates or durations that differs from the first as units do is refused, as is a total other than the
   file size without a count of files, and a row whose duration differs so from start and end where others agree.
-  A column such as `size_unit` may hold one unit. Units go up to PB and PiB. A rounded size gives way to the exact bytes of another column.
+  A column such as `size_unit` may hold one unit. Units go up to PB and PiB. A rounded size gives way to the exact
+  bytes of another column.
 - **Last row.** A row without a line end may be cut off. It is read if other rows show that its last cell is complete: a
   time as long as those, as many decimals, the same unit, a known word, a quoted cell, or a column that is not
   read. Otherwise it is refused.

@@ -84,7 +84,7 @@ def test_exact_bytes_go_before_megabytes_that_count_by_1024():
     assert record.outcome.bytes_moved == 41_943_040
 
 
-def test_start_in_utc_next_to_an_end_of_no_zone_is_asked_for():
+def test_start_in_utc_next_to_an_end_of_no_zone_is_refused():
     lines = ["start (UTC),end,bytes,cc,p", "2026-03-01 09:00:00,2026-03-01 10:00:20,40000000,2,1"]
     context = ImportContext(source="alpha", destination="beta", timezone=ZoneInfo("Europe/Berlin"))
     with pytest.raises(InvalidValue, match="does not say its zone"):
@@ -92,7 +92,7 @@ def test_start_in_utc_next_to_an_end_of_no_zone_is_asked_for():
 
 
 @pytest.mark.parametrize("title", ["threads", "Num Workers"])
-def test_threads_alone_are_asked_for(title):
+def test_threads_alone_are_refused(title):
     lines = [f"start,end,bytes,{title}", "2026-03-01 09:00:00,2026-03-01 09:00:20,40000000,4"]
     with pytest.raises(InvalidValue, match="call it concurrency or parallelism"):
         run(lines, ENDS)

@@ -74,7 +74,7 @@ def test_last_error_gives_way_to_a_state(tmp_path):
     assert _list_statuses(items) == [Status.SUCCEEDED, Status.SUCCEEDED]
 
 
-def test_what_was_not_verified_is_asked_for(tmp_path):
+def test_row_that_was_not_verified_is_refused_with_advice(tmp_path):
     refused, taken = _read(tmp_path, "verified", "false", "true")
     assert isinstance(refused, RefusedRow)
     assert "call the column checksum_ok if it is a failure" in refused.reason

@@ -290,7 +290,7 @@ def _drop_starts_without_times(columns: Columns, rows: Sequence[list[str]], repo
     texts = [row[at].strip() for row in rows if row[at].strip().lower() not in UNKNOWN_TEXTS]
     if any(normalise(text) not in TRUTHS and any(map(str.isdigit, text)) for text in texts):
         return columns
-    report.assume(f"{columns.header[at]} holds no times and tells nothing of a transfer")
+    report.assume(f"{columns.header[at]} holds no times and says nothing of a transfer")
     place = {quantity: index for quantity, index in columns.place.items() if quantity != "start"}
     left = replace(columns, place=place, starts_are_ends=False)
     require_transfers(left)

@@ -276,7 +276,7 @@ def judge_time_columns(
 
 
 def _reject_half_declared_zone(columns: Columns, context: ImportContext) -> None:
-    """Refuse starts in UTC by their title next to ends of which it says nothing, or the reverse, if the user names a
+    """Refuse starts in UTC by their title next to ends without a zone, or the reverse, if the user names a
     zone.
 
     Raises
