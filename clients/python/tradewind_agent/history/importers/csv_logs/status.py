@@ -150,8 +150,8 @@ def _list_verdict_columns(columns: Columns) -> Iterator[tuple[str, int, bool]]:
             yield quantity, columns.place[quantity], True
     others = set(columns.place.values())
     for place, title in enumerate(columns.header):
-        if place not in others and (quantity := find_verdict_title(title)) is not None:
-            yield quantity, place, False
+        if place not in others and (further := find_verdict_title(title)) is not None:
+            yield further, place, False
 
 
 def find_verdict_title(title: str) -> str | None:
