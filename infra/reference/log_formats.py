@@ -77,7 +77,8 @@ DESCRIPTIONS = {
         "a task",
         (
             "A task lasts from its request to its completion, with the time in the queue; by its events, from its "
-            "start. Events hold the settings, but no ends. Deletions are skipped. A CSV of tasks is read as `csv`."
+            "start. Events hold the settings, but no ends. Deletions, and tasks within one "
+            "endpoint, are skipped. A CSV of tasks is read as `csv`."
         ),
     ),
     "curl": (
@@ -88,7 +89,10 @@ DESCRIPTIONS = {
     "wget": (
         "Log of wget (`-o`, `-a`, or what it prints), in any language",
         "a file",
-        "wget rounds rates to three digits. Of several tries the last one counts. `--no-verbose` leaves out the rates.",
+        (
+            "wget rounds rates to three digits. Of several tries the last one counts; one that gave up is a failure. "
+            "`--no-verbose` leaves out the rates."
+        ),
     ),
     "azcopy": (
         "Log file of a job of azcopy, what it prints, or `--output-type json`",
@@ -119,7 +123,8 @@ DESCRIPTIONS = {
         ),
         "a run of overlapping messages",
         (
-            "A file lasts from open to close. Files that were read and written are refused, and so are copies of a "
+            "A file lasts from open to close; one whose closing the monitoring missed is skipped. Files that were read "
+            "and written are refused, and so are copies of a "
             "server whose sizes are below zero: XRootD 5.5 cuts them to 32 bits."
         ),
     ),
@@ -187,6 +192,9 @@ A transfer that is in a log twice, as where a broker delivers a message again or
 recorded once; the others are skipped and counted. Equal lines of one time in full seconds may be of several
 connections: they stay transfers of their own. A watch compares the lines that it reads at once.
 
+A log is read in the order of time. Where the newest line is first, as searches sort, statistics of rclone and files of
+wget are refused with the advice to sort it, such as by `tac`.
+
 A file has one format. Lines of another one that are transfers are refused: read the file again with its `--format`.
 Objects that are indented, as by `jq`, may stand among lines, also line by line in an envelope. A line in which another
 begins, as where two processes wrote at once, is refused.
@@ -207,6 +215,9 @@ NOTATIONS = """\
   ends in the hour that it showed twice is refused, and so are times over which clocks of the zone were set forward.
   Epochs are from 2001 to 2065, and from 1990 to 2100 where the title (`start_epoch`, `start_ms`) or `--unit start=s`
   says what they count. Ticks of .NET and seconds of NTP or Apple are refused.
+  A table of ends alone gets its starts by the durations. Where the title of one of both times says UTC and that of the
+  other says nothing, `--timezone` is refused.
+- **Months** may have names in English, German, French, Spanish, Italian, Portuguese, Dutch and Nordic languages.
 - **Dates** such as `03/01/2026` or `14/03/16` are never guessed. A date that exists in one order alone settles a file,
   or rows that follow each other in time in one order alone. Otherwise the file is refused; `--date-order dmy`, `mdy` or
   `ymd` settles it. Dates with dots and years of four digits are `dmy`. Years from 90 on are of the last century.
@@ -217,7 +228,8 @@ NOTATIONS = """\
   so for all prefixes of the column.
   A second column of rates or durations that differs from the first as units do is refused, as is a total other than the
   file size without a count of files, and a row whose duration differs so from start and end where others agree.
-  A column such as `size_unit` may hold one unit. A rounded size gives way to the exact bytes of another column.
+  A column such as `size_unit` may hold one unit. Units go up to PB and PiB. A rounded size gives way to the exact
+  bytes of another column.
 - **Last row.** A row without a line end may be cut off. It is read if other rows show that its last cell is complete: a
   time as long as those, as many decimals, the same unit, a known word, a quoted cell, or a column that is not
   read. Otherwise it is refused.
@@ -233,8 +245,12 @@ NOTATIONS = """\
   So are `files failed`, `cancelled`, `timed out` and the like. Rows whose `mode`, `action` or `operation` is a dry run
   or a copy within the server are left out, and so are rows of a `progress` below 100 % without a state, and rows of
   `localhost` or of the protocol `file`.
+  Titles may be put together of such words and others: `checksum_valid`, `rsync_exit_code`, `file_state`, `last_error`,
+  `was_skipped`. What their cells hold has to fit, and each of several such columns counts. `last_error`, numbers of
+  errors and `verified` give way to a state. Without one, `verified=false` is refused next to rows that were verified.
 - **Attempts.** A failed row of a named file gives way to one of a higher `attempt`, before or behind it.
-- **Settings.** Without columns of settings, files at once follow from overlapping rows."""
+- **Settings.** Without columns of settings, files at once follow from overlapping rows. A number of threads
+  alone is refused: it may be of files at once or of streams."""
 
 COLUMNS = """\
 Case, spaces and punctuation in a column's name do not matter. A unit may follow the name, such as `size (MB)` or

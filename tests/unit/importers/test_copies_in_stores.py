@@ -11,6 +11,7 @@ from tradewind_agent.history.importers.detect import detect
 
 JOB = "801be96e-b819-d74d-4dfa-d4eddf94b65f"
 BOX = "https://acct.blob.core.windows.net/box"
+LAKE = "https://acct.dfs.core.windows.net/box"
 
 
 def job_of_azcopy(command: str, *, moved: int = 300, failed: int = 0) -> list[str]:
@@ -27,7 +28,14 @@ def job_of_azcopy(command: str, *, moved: int = 300, failed: int = 0) -> list[st
 
 
 @pytest.mark.parametrize(
-    "command", [f"remove {BOX}?s --recursive", f"rm {BOX}", f"set-properties {BOX}", f"copy {BOX}/a {BOX}/b"]
+    "command",
+    [
+        f"remove {BOX}?s --recursive",
+        f"rm {BOX}",
+        f"set-properties {BOX}",
+        f"copy {BOX}/a {BOX}/b",
+        f"copy {BOX}/a {LAKE}/b",
+    ],
 )
 def test_jobs_of_azcopy_within_a_service_are_skipped(command):
     imported, refused, report = run(job_of_azcopy(command))

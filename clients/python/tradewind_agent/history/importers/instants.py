@@ -1,6 +1,7 @@
 """Dates and times as logs write them: names of months and of zones, epochs in s to ns, compact forms."""
 
 import re
+import unicodedata
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from types import MappingProxyType
@@ -14,6 +15,34 @@ _MONTHS: Mapping[str, int] = MappingProxyType(
         for place, name in enumerate("jan feb mar apr may jun jul aug sep oct nov dec".split())  # noqa: SIM905
     }
 )
+_ENGLISH_MONTHS = (
+    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
+    "december",
+)  # fmt: skip
+_OTHER_MONTHS: Mapping[str, str] = MappingProxyType(
+    {
+        name: english
+        for english, names in {
+            "Jan": "januar jan janner janvier janv enero ene gennaio gen janeiro januari",
+            "Feb": "februar feb fevrier fevr fev febrero febbraio fevereiro februari",
+            "Mar": "marz maerz mrz mar mars marzo marco maart mrt",
+            "Apr": "april apr avril avr abril abr aprile",
+            "May": "mai mayo maggio mag maio mei maj may",
+            "Jun": "juni jun juin junio giugno giu junho",
+            "Jul": "juli jul juillet juil julio luglio lug julho",
+            "Aug": "august aug aout aou agosto ago augustus augusti",
+            "Sep": "september sep sept septembre septiembre settembre set setembro",
+            "Oct": "oktober okt oct octobre octubre ottobre ott outubro out",
+            "Nov": "november nov novembre noviembre novembro",
+            "Dec": "dezember dez dec decembre diciembre dic dicembre dezembro desember des",
+        }.items()
+        for name in names.split()
+    }
+)
+"""Names of months in German, French, Spanish, Italian, Portuguese, Dutch and Nordic languages, without accents."""
+
+_LETTERS = re.compile("[A-Za-z]+")
+_NAME = re.compile(r"[^\W\d_]+\.?")
 _WEEKDAY = r"(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? +)?"
 _CLOCK = r"(?P<clock>\d{1,2}:\d{2}\S*(?: ?[AaPp][Mm])?)"
 _ZONE = r"(?: +(?P<zone>[A-Z]{1,5}|[+-]\d{2}:?\d{2}))?"
@@ -92,11 +121,41 @@ _ORACLE = re.compile(
 """The default of Oracle's timestamps, whose dots between the hours no other program writes."""
 
 
+def _find_named_month(text: str) -> re.Match[str] | None:
+    """Return the parts of a date with an English name of its month, ``None`` for others."""
+    found = _DAY_MONTH.fullmatch(text) or _MONTH_DAY.fullmatch(text) or _RFC_850.fullmatch(text)
+    if found is None or (month := _MONTHS.get(found["month"].lower())) is None:
+        return None
+    name = _LETTERS.match(text, found.start("month"))
+    written = "" if name is None else name[0].lower()
+    return found if written == "sept" or _ENGLISH_MONTHS[month - 1].startswith(written) else None
+
+
+def _write_in_english(text: str) -> str:
+    """Return a date with the name of its month in English, without a weekday in another language."""
+    words = [
+        (found, _OTHER_MONTHS.get(_remove_accents(found[0].rstrip(".").lower()))) for found in _NAME.finditer(text)
+    ]
+    months = [(found, month) for found, month in words if month is not None]
+    if not months:
+        return text
+    found, month = months[1] if len(months) > 1 and months[0][0].start() == 0 else months[0]
+    before = re.sub(r"^[^\W\d_]+\.?,? *(?=\d|$)", "", text[: found.start()])
+    before = re.sub(r"(?<=\d)\.? +(?:de +)?$|(?<=\d)\.$", " ", before)
+    return f"{before}{month}{re.sub(r'^ +de +', ' ', text[found.end() :])}"
+
+
+def _remove_accents(text: str) -> str:
+    return "".join(letter for letter in unicodedata.normalize("NFKD", text) if not unicodedata.combining(letter))
+
+
 def spell_out(text: str) -> str:
     """Return a date with the name of its month, or in compact form, as year-month-day and time; others as they are."""
     text = text.translate(_BRACKETS).strip()
-    found = _DAY_MONTH.fullmatch(text) or _MONTH_DAY.fullmatch(text) or _RFC_850.fullmatch(text)
-    if found is not None and found["month"].lower() in _MONTHS:
+    found = _find_named_month(text)
+    if found is None and (english := _write_in_english(text)) != text:
+        found = _find_named_month(english)
+    if found is not None:
         year = found["year"] or found.groupdict().get("last")
         if year is not None:
             year = year if len(year) > 2 else f"{19 if int(year) >= FIRST_OF_CENTURY else 20}{year}"

@@ -11,11 +11,11 @@ from tradewind_agent.history.importers.csv_logs.units_inference import RATE_UNIT
 from tradewind_agent.history.importers.fields import UNKNOWN_TEXTS
 
 _WITH_UNIT = re.compile(r"([+-]?[\d.,\s'’_]*\d(?:[eE][+-]?\d{1,3})?)\s*([A-Za-zµ][A-Za-zµ/]*)")
-_UNCLEAR_SIZE = re.compile(r"([KMGTkmgt])(i?b)?")
+_UNCLEAR_SIZE = re.compile(r"([KMGTPkmgtp])(i?b)?")
 """A prefix alone is of 1000 or of 1024, and ``Mb`` of bits or of bytes; ``kb`` and ``mb`` are bytes."""
 
-_UNCLEAR_RATE = re.compile(r"([KMGTkmgt])(?:/s|ps)?|([kmgt])b/s")
-_BINARY = re.compile("[KMGT]i")
+_UNCLEAR_RATE = re.compile(r"([KMGTPkmgtp])(?:/s|ps)?|([kmgtp])b/s")
+_BINARY = re.compile("[KMGTP]i")
 _LEAST_KNOWN = 0.5
 
 _SIZE = ("size", "B", SIZE_UNITS)
@@ -141,7 +141,7 @@ def _convert(title: str, quantity: str, to_number: Callable[[str], str], given: 
 
 def _scale_as(unit: str, given: str) -> float:
     """Return the scale of a prefix that counts as the given unit does: by 1000 or 1024, bits or bytes."""
-    power = 1 + "KMGT".index(unit[0].upper())
+    power = 1 + "KMGTP".index(unit[0].upper())
     base = 1024.0 if _BINARY.match(given) else 1000.0
     bits_per_unit = 8.0 if given.endswith("B/s") else 1.0
     return bits_per_unit * base**power

@@ -12,17 +12,20 @@ from statistics import median
 from types import MappingProxyType
 
 from tradewind.errors import InvalidValue
-from tradewind_agent.history.importers.csv_logs.columns import Columns
+from tradewind_agent.history.importers.csv_logs.columns import Columns, has_start, is_tuned, require_transfers
 from tradewind_agent.history.importers.csv_logs.conflicts import find_factor
+from tradewind_agent.history.importers.csv_logs.dates import find_date
 from tradewind_agent.history.importers.csv_logs.names import DECLARED_UNITS, find_quantity, to_plain
 from tradewind_agent.history.importers.csv_logs.samples import Sample
 from tradewind_agent.history.importers.csv_logs.units_inference import RATE_UNITS, SIZE_UNITS, TIME_UNITS
+from tradewind_agent.history.importers.csv_verdicts import TRUTHS, normalise
 from tradewind_agent.history.importers.fields import UNKNOWN_TEXTS
+from tradewind_agent.history.importers.instants import describe_epoch
 from tradewind_agent.history.importers.ports import ImportReport
 
 _UNIT_TITLE = re.compile(r"(?P<quantity>.*?)units?")
 _SIZE = re.compile(r"(?P<number>\d+(?:\.(?P<decimals>\d+))?)\s*(?P<unit>[A-Za-z]*)")
-_PREFIXES = "KMGT"
+_PREFIXES = "KMGTP"
 _SHARE_THAT_AGREES = 0.9
 """Of rows with an exact size. Bytes moved have to agree in all of them: a transfer that failed was of more."""
 
@@ -127,9 +130,13 @@ def _is_rounded(text: str, exact_bytes: int, declared: str | None) -> bool:
 
 
 def _list_scales(unit: str, declared: str | None) -> Iterator[float]:
-    """Yield the bytes that a unit may mean; that of a number alone may be any, unless the title declares it."""
+    """Yield the bytes that a unit may mean; that of a number alone may be any, unless the title declares it.
+
+    A title in powers of 1000 may stand above numbers in powers of 1024: many programs write ``MB`` for MiB.
+    """
     if not unit:
-        yield from SIZE_UNITS.values() if declared is None else (SIZE_UNITS[declared],)
+        meant = SIZE_UNITS if declared is None else (declared, f"{declared[0].upper()}iB")
+        yield from (SIZE_UNITS[each] for each in meant if each in SIZE_UNITS)
     elif unit.upper() in _PREFIXES:
         power = 1 + _PREFIXES.index(unit.upper())
         yield from (1000.0**power, 1024.0**power)
@@ -258,3 +265,64 @@ def drop_row_numbers(columns: Columns, rows: Sequence[Sequence[str]], report: Im
         return columns
     report.assume(f"{columns.header[at]} numbers the rows and is no count of files")
     return replace(columns, place={each: place for each, place in columns.place.items() if each != "file_count"})
+
+
+def settle_time_columns(columns: Columns, rows: Sequence[list[str]], report: ImportReport) -> Columns:
+    """Return columns of times that hold times: ends that are none, and durations that are ends, are set right.
+
+    Raises
+    ------
+    InvalidValue : no log of transfers is left.
+    """
+    return _take_end_from_duration(_drop_starts_without_times(columns, rows, report), rows)
+
+
+def _drop_starts_without_times(columns: Columns, rows: Sequence[list[str]], report: ImportReport) -> Columns:
+    """Return columns without their ends, where these are no times, as in a column ``finished`` of yes and no.
+
+    Raises
+    ------
+    InvalidValue : without them, no log of transfers is left.
+    """
+    if not columns.starts_are_ends:
+        return columns
+    at = columns.place["start"]
+    texts = [row[at].strip() for row in rows if row[at].strip().lower() not in UNKNOWN_TEXTS]
+    if any(normalise(text) not in TRUTHS and any(map(str.isdigit, text)) for text in texts):
+        return columns
+    report.assume(f"{columns.header[at]} holds no times and says nothing of a transfer")
+    place = {quantity: index for quantity, index in columns.place.items() if quantity != "start"}
+    left = replace(columns, place=place, starts_are_ends=False)
+    require_transfers(left)
+    return left
+
+
+def _take_end_from_duration(columns: Columns, rows: Sequence[list[str]]) -> Columns:
+    """Return columns whose "completion time" is when rows ended, if it holds times and not durations."""
+    at = columns.place.get("duration")
+    if at is None or "end" in columns.place or not has_start(columns) or columns.declared.get("duration"):
+        return columns
+    texts = [row[at].strip() for row in rows if row[at].strip().lower() not in UNKNOWN_TEXTS]
+    if not texts or not all(describe_epoch(text) or find_date(text) for text in texts):
+        return columns
+    place = {quantity: index for quantity, index in columns.place.items() if quantity != "duration"} | {"end": at}
+    return replace(columns, place=place, declared={**columns.declared, "duration": "s"})
+
+
+_THREADS = frozenset({"threads", "numthreads", "nthreads", "threadcount", "workers", "numworkers", "nworkers"})
+
+
+def reject_unclear_settings(columns: Columns, rows: Sequence[Sequence[str]]) -> None:
+    """Refuse a table whose only setting is a number of threads: they may be files at once, or streams of each.
+
+    Raises
+    ------
+    InvalidValue : names the column.
+    """
+    if is_tuned(columns):
+        return
+    for place, title in enumerate(columns.header):
+        counts = {row[place].strip() for row in rows} if to_plain(title) in _THREADS else set()
+        if any(count.isdecimal() and int(count) > 1 for count in counts):
+            advice = "call it concurrency or parallelism, or note if it is neither"
+            raise InvalidValue(title, f"may count files at once, or streams of each file; {advice}")

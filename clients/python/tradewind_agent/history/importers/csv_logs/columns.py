@@ -22,6 +22,7 @@ class Columns:
 
     ``given`` : quantities whose unit the user named.
     ``constants`` : by place, what each row has to hold, such as the unit of another column.
+    ``starts_are_ends`` : rows say when they ended alone; these times are in the place of starts.
     ``notations`` : by place, how to read a number or a duration that is not written as a plain number.
     """
 
@@ -32,6 +33,7 @@ class Columns:
     notations: Mapping[int, Callable[[str], str]] = field(default_factory=dict)
     given: frozenset[str] = frozenset()
     constants: Mapping[int, str] = field(default_factory=dict)
+    starts_are_ends: bool = False
 
     def find_title(self, quantity: str) -> str:
         """Return the column's own name, for reports."""
@@ -103,11 +105,23 @@ def _build_columns(line: str, delimiter: str) -> Columns:
             declared.pop(quantity, None)
             if unit is not None:
                 declared[quantity] = unit
+    starts_are_ends = _settle_places(header, place, declared)
+    titles = tuple(title.strip() for title in header)
+    return Columns(titles, delimiter, place, declared, starts_are_ends=starts_are_ends)
+
+
+def _settle_places(header: Sequence[str], place: dict[str, int], declared: dict[str, str]) -> bool:
+    """Settle what columns mean next to each other; return whether rows say when they ended alone."""
     if "start" in place and not {"end", "duration", "throughput"} & place.keys() and _is_completed(header, place):
         place["end"] = place.pop("success")
     if "moved_size" in place and not {"file_size", "total_size"} & place.keys():
         place["total_size"] = place["moved_size"]
         declared["total_size"] = declared["moved_size"] = declared.get("moved_size", "B")
+    starts_are_ends = "end" in place and not {"start", "date"} & place.keys() and _has_span(place)
+    if starts_are_ends:
+        place["start"] = place.pop("end")
+        if "end" in declared:
+            declared["start"] = declared.pop("end")
     has_both = "end" in place and ("start" in place or {"date", "time"} <= place.keys())
     if has_both and "duration" not in place:
         declared["duration"] = "s"  # from one to the other
@@ -115,7 +129,11 @@ def _build_columns(line: str, delimiter: str) -> Columns:
         place["stated_end"] = place.pop("end")
     else:
         place.pop("end", None)
-    return Columns(tuple(title.strip() for title in header), delimiter, place, declared)
+    return starts_are_ends
+
+
+def _has_span(place: Mapping[str, int]) -> bool:
+    return not {"duration", "throughput"}.isdisjoint(place)
 
 
 def _outranks(quantity: str, title: str, earlier: str) -> bool:

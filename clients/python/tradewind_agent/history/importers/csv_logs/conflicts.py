@@ -25,11 +25,11 @@ _FACTORS: Mapping[float, str] = {
     1e6: "as between prefixes",
 }
 _BINARY_FACTORS: Mapping[float, str] = {
-    1024.0**power / 1000.0**power: "as between prefixes of 1000 and of 1024" for power in (1, 2, 3, 4)
+    1024.0**power / 1000.0**power: "as between prefixes of 1000 and of 1024" for power in (1, 2, 3, 4, 5)
 }
-_MEGABITS = re.compile(r"(?<![A-Z])[KMGT]i?b(?![a-z])")
-_PREFIX_ALONE = re.compile(r"[\s_(\[]([KMGT])[)\]]?$")
-_RATE_IN_LOWER_CASE = re.compile(r"(?<![A-Za-z])([kmgt])b/s")
+_MEGABITS = re.compile(r"(?<![A-Z])[KMGTP]i?b(?![a-z])")
+_PREFIX_ALONE = re.compile(r"[\s_(\[]([KMGTP])[)\]]?$")
+_RATE_IN_LOWER_CASE = re.compile(r"(?<![A-Za-z])([kmgtp])b/s")
 _EXACTLY = 3e-4
 """Spans often differ by some per cent: only a ratio that is one of these, but for rounding, is one of units."""
 

@@ -31,6 +31,7 @@ from tradewind_agent.history.importers.csv_logs.repeated import (
     RepeatedFields,
 )
 from tradewind_agent.history.importers.csv_logs.rows import is_totals, join_rows, repeats_header
+from tradewind_agent.history.importers.csv_logs.status import find_verdict_title
 from tradewind_agent.history.importers.csv_logs.times import RowClock
 from tradewind_agent.history.importers.csv_logs.units import CsvReading, infer_columns
 from tradewind_agent.history.importers.csv_logs.units_inference import RATE_UNITS, TIME_UNITS
@@ -83,7 +84,7 @@ class CsvImporter:
         A pass before the first determines the units.
         """
         columns, last_line = _read_head(text, context)
-        if unread := columns.unread:
+        if unread := [title for title in columns.unread if find_verdict_title(title) is None]:
             unread_titles = ", ".join(title[:_TITLE_SHOWN] for title in unread[:_TITLES_SHOWN])
             more = f" and {len(unread) - _TITLES_SHOWN} more" if len(unread) > _TITLES_SHOWN else ""
             report.assume(f"columns that are not known tell nothing of a transfer: {unread_titles}{more}")
@@ -227,7 +228,7 @@ class _RowReader:
         ends = self._repeated.ends(self._ends_texts(row))
         if ends.in_place:
             return NoTransfer.SKIPPED
-        started_at = self._clock.find_start(row)
+        started_at = self._clock.find_start(row, duration_s)
         ended_at = check_instant("ended_at", started_at + timedelta(seconds=duration_s))
         if self._repeats.is_repeated(line.text, started_at, ended_at, is_unique=self._is_unique(ended_at)):
             return NoTransfer.IN_TWICE

@@ -72,11 +72,26 @@ SYNONYMS: Mapping[str, str] = MappingProxyType(
     }
 )
 
-_PREFIXES = {"": "", "k": "k", "kilo": "k", "m": "M", "mega": "M", "g": "G", "giga": "G", "t": "T", "tera": "T"}
-_BINARY_PREFIXES = {"ki": "Ki", "kibi": "Ki", "mi": "Mi", "mebi": "Mi", "gi": "Gi", "gibi": "Gi", "ti": "Ti"}
+_PREFIXES = {
+    "": "",
+    "k": "k",
+    "kilo": "k",
+    "m": "M",
+    "mega": "M",
+    "g": "G",
+    "giga": "G",
+    "t": "T",
+    "tera": "T",
+    "p": "P",
+    "peta": "P",
+}
+_BINARY_PREFIXES = {
+    "ki": "Ki", "kibi": "Ki", "mi": "Mi", "mebi": "Mi", "gi": "Gi", "gibi": "Gi", "ti": "Ti", "tebi": "Ti", "pi": "Pi",
+    "pebi": "Pi",
+}  # fmt: skip
 
 _RATES: Mapping[str, str] = MappingProxyType(
-    {f"{spelled}bps": f"{prefix}bit/s" for spelled, prefix in _PREFIXES.items()} | {"mibps": "Mibit/s"}
+    {f"{spelled}bps": f"{prefix}bit/s" for spelled, prefix in (_PREFIXES | _BINARY_PREFIXES).items()}
 )
 _OCTETS = {spelled: prefix for spelled, prefix in (_PREFIXES | _BINARY_PREFIXES).items() if 0 < len(spelled) < 3}
 """Prefixes that stand before the ``o`` of an octet, as French programs write it."""
@@ -160,7 +175,7 @@ _FAILURE = re.compile(
 
 _IN = re.compile(r"(?<=[A-Za-z])[\s_]+in[\s_]+(?=[A-Za-z])", re.IGNORECASE)
 """The word before a unit, as in ``size in MB``."""
-_PREFIX_BEHIND = re.compile(r"(.+?)[\s_(\[]+[KMGT][)\]]?")
+_PREFIX_BEHIND = re.compile(r"(.+?)[\s_(\[]+[KMGTP][)\]]?")
 _QUALIFIERS = "effective|avg|average|mean|total|transfer|elapsed|download|upload|"
 _UNIT_ALONE: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {"throughput": DECLARED_UNITS["throughput"], "duration": _LONG_TIMES}

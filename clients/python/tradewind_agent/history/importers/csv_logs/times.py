@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, time, timedelta, tzinfo
 
 from tradewind.errors import InvalidValue
-from tradewind_agent.history.importers.csv_logs.columns import Columns, has_start
-from tradewind_agent.history.importers.csv_logs.dates import NUMERIC_DATE, DateEvidence, find_date, read_date
+from tradewind_agent.history.importers.csv_logs.columns import Columns
+from tradewind_agent.history.importers.csv_logs.dates import NUMERIC_DATE, DateEvidence, read_date
 from tradewind_agent.history.importers.fields import UNKNOWN_TEXTS, check_instant
 from tradewind_agent.history.importers.instants import (
     describe_epoch,
@@ -256,6 +256,7 @@ def judge_time_columns(
     names = ("start",) if "start" in columns.place else ("date", "time")
     places = tuple(columns.place[name] for name in names if name in columns.place)
     zone = context.zone
+    _reject_half_declared_zone(columns, context)
     if "UTC" in (columns.declared.get("start"), columns.declared.get("time")):
         zone = UTC  # a column of zones then says where its hosts are
         columns = replace(columns, place={each: at for each, at in columns.place.items() if each != "zone"})
@@ -274,16 +275,22 @@ def judge_time_columns(
     return times
 
 
-def take_end_from_duration(columns: Columns, rows: Iterable[list[str]]) -> Columns:
-    """Return columns whose "completion time" is when rows ended, if it holds times and not durations."""
-    at = columns.place.get("duration")
-    if at is None or "end" in columns.place or not has_start(columns) or columns.declared.get("duration"):
-        return columns
-    texts = [row[at].strip() for row in rows if row[at].strip().lower() not in UNKNOWN_TEXTS]
-    if not texts or not all(describe_epoch(text) or find_date(text) for text in texts):
-        return columns
-    place = {quantity: index for quantity, index in columns.place.items() if quantity != "duration"} | {"end": at}
-    return replace(columns, place=place, declared={**columns.declared, "duration": "s"})
+def _reject_half_declared_zone(columns: Columns, context: ImportContext) -> None:
+    """Refuse starts in UTC by their title next to ends without a zone, or the reverse, if the user names a
+    zone.
+
+    Raises
+    ------
+    InvalidValue : names both columns.
+    """
+    end = "end" if "end" in columns.place else "stated_end"
+    if context.timezone in (None, UTC) or not {"start", end} <= columns.place.keys():
+        return
+    in_utc = [columns.declared.get(each) == "UTC" for each in ("start", "end")]
+    if in_utc[0] != in_utc[1]:
+        titles = [columns.find_title(each) for each in ("start", end)]
+        utc, other = titles if in_utc[0] else titles[::-1]
+        raise InvalidValue(other, f"does not say its zone, and {utc} is in UTC; write (UTC) behind it, or an offset")
 
 
 class RowClock:
@@ -298,7 +305,7 @@ class RowClock:
         self._assumed_order = f"rows without a time follow each other by their duration, from {self._first.isoformat()}"
         self._free_from: datetime | None = None
 
-    def find_start(self, row: list[str]) -> datetime:
+    def find_start(self, row: list[str], duration_s: float) -> datetime:
         """Return when the row began; otherwise as ``TimeColumns.read_moment``."""
         moment = self._times.read_moment(row)
         if self._in_parts and (moment is None or not moment.hour_known):
@@ -309,10 +316,18 @@ class RowClock:
             return check_instant("started_at", at)
         if not self._zone_given:
             self._report.assume("times without a zone are taken as UTC; --timezone names another")
+        if self._times.columns.starts_are_ends:
+            return self._compute_start(moment, duration_s)
         if moment.hour_known:
             return check_instant("started_at", moment.at)
         self._report.assume("times such as 57:22.9 have lost the hour: rows of a day follow each other from midnight")
         return check_instant("started_at", self._find_hour(moment.at))
+
+    def _compute_start(self, ended: Moment, duration_s: float) -> datetime:
+        if not ended.hour_known:
+            raise InvalidValue("ended_at", "has lost its hour")
+        self._report.assume("rows say when they ended: they started earlier by their duration")
+        return check_instant("started_at", ended.at - timedelta(seconds=duration_s))
 
     def _find_hour(self, at: datetime) -> datetime:
         """Find the hour of its day at which a row comes nearest to the end of the row before."""

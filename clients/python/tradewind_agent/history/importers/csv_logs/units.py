@@ -12,6 +12,8 @@ from tradewind_agent.history.importers.csv_logs.column_pairs import (
     drop_rounded_sizes,
     drop_row_numbers,
     reject_contradicting_columns,
+    reject_unclear_settings,
+    settle_time_columns,
     take_measured_bandwidth,
     take_unit_columns,
 )
@@ -34,11 +36,10 @@ from tradewind_agent.history.importers.csv_logs.samples import (
     sample_rows,
 )
 from tradewind_agent.history.importers.csv_logs.sets import SetSizes, infer_set_sizes
-from tradewind_agent.history.importers.csv_logs.status import StatusReader, build_status_reader
+from tradewind_agent.history.importers.csv_logs.status import StatusReader, build_status_reader, find_verdict_title
 from tradewind_agent.history.importers.csv_logs.times import (
     TimeColumns,
     judge_time_columns,
-    take_end_from_duration,
 )
 from tradewind_agent.history.importers.csv_logs.units_inference import (
     RATE_UNITS,
@@ -139,8 +140,9 @@ def infer_columns(columns: Columns, text: LogText, context: ImportContext, repor
     reject_repeated_titles(columns, rows)
     columns = drop_row_numbers(drop_rounded_sizes(take_unit_columns(columns, rows), rows), rows, report)
     reject_contradicting_columns(columns, rows)
+    reject_unclear_settings(columns, rows)
     reject_unclear_titles(columns)
-    columns = decide_notation(take_end_from_duration(columns, rows), rows, context.decimal)
+    columns = decide_notation(settle_time_columns(columns, rows, report), rows, context.decimal)
     if columns.notations:
         pairs_of_sets = sample()
     pairs = [pair for group in pairs_of_sets.values() for pair in group]
@@ -195,6 +197,7 @@ def _build_last_column(columns: Columns) -> LastColumn:
     quantity = next((quantity for quantity, at in columns.place.items() if at == place), None)
     if quantity is None and "attempt" in columns.place and is_identity(columns.header[place]):
         quantity = "attempt"  # this column names the transfer of a row
+    quantity = quantity or find_verdict_title(columns.header[place])
     return LastColumn(columns.header[place], place, quantity)
 
 

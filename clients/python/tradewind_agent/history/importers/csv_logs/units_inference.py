@@ -19,6 +19,8 @@ RATE_UNITS: Mapping[str, float] = MappingProxyType(
         "bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9, "Mibit/s": 2.0**20,
         "B/s": 8.0, "kB/s": 8e3, "MB/s": 8e6, "MiB/s": 8 * 2.0**20, "GB/s": 8e9,
         "Tbit/s": 1e12, "KiB/s": 8 * 2.0**10, "GiB/s": 8 * 2.0**30, "TiB/s": 8 * 2.0**40, "TB/s": 8e12,
+        "Kibit/s": 2.0**10, "Gibit/s": 2.0**30, "Tibit/s": 2.0**40, "Pbit/s": 1e15, "Pibit/s": 2.0**50, "PB/s": 8e15,
+        "PiB/s": 8 * 2.0**50,
     }
 )  # fmt: skip
 _INFERRED_RATES = ("bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Mibit/s", "B/s", "kB/s", "MB/s", "MiB/s", "GB/s")
@@ -26,7 +28,7 @@ LINK_UNITS = ("bit/s", "kbit/s", "Mbit/s", "Gbit/s")
 SIZE_UNITS: Mapping[str, float] = MappingProxyType(
     {
         "B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "TB": 1e12,
-        "TiB": 2.0**40,
+        "TiB": 2.0**40, "PB": 1e15, "PiB": 2.0**50,
     }
 )  # fmt: skip
 _INFERRED_SIZES = ("B", "kB", "MB", "GB", "KiB", "MiB", "GiB")

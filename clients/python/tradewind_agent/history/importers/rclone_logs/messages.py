@@ -1,7 +1,7 @@
 """Messages of rclone, from its JSON log and from its text log, in the shape that its JSON has."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
 from types import MappingProxyType
@@ -34,6 +34,8 @@ _IN_FLIGHT = re.compile(r" \*\s.*%\s*/")
 _MOST_LINES = 10_000
 """Lines of one message: statistics have a line a file in flight."""
 
+NOT_IN_ORDER = "is older than a line before it; sort the log by time, such as by `tac` if the newest is first"
+
 _SPAN = re.compile(r"([\d.]+)\s*(y|w|d|h|ms|m|s|µs)")
 _SPAN_S = MappingProxyType(
     {"y": 365 * 86400.0, "w": 7 * 86400.0, "d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "µs": 1e-6}
@@ -55,8 +57,13 @@ class _Block:
             return not str(self.message["msg"]).strip()
         return TEXT.match(text) is None
 
-    def to_message(self) -> tuple[Line, Message]:
-        """Return the message, with the statistics that its lines hold; its line has all of the text."""
+    def to_message(self) -> tuple[Line, Message] | RefusedRow:
+        """Return the message, with the statistics that its lines hold; its line has all of the text.
+
+        Statistics from the last line to the first are refused: their message is the one behind them.
+        """
+        if _is_upside_down(self.lines):
+            return refuse_row(self.line.number, InvalidValue("row", NOT_IN_ORDER), self.line.text)
         stats = _parse_statistics(self.lines)
         if not stats:
             return self.line, self.message
@@ -161,6 +168,15 @@ def _parse_statistics(lines: Iterable[str]) -> dict[str, object]:
     if in_flight:
         stats["transferring"] = [{} for _ in range(in_flight)]
     return stats if "bytes" in stats else {}
+
+
+def _is_upside_down(lines: Sequence[str]) -> bool:
+    """Return whether statistics begin with the elapsed time, which is behind all others."""
+    elapsed_at = next((place for place, line in enumerate(lines) if _ELAPSED.match(line)), None)
+    moved_at = next((place for place, line in enumerate(lines) if _BYTES.match(line)), None)
+    if elapsed_at is None or moved_at is None or moved_at < elapsed_at:
+        return False
+    return not any(_ELAPSED.match(line) for line in lines[moved_at:])
 
 
 def _parse_size(number: str, power: str) -> int:

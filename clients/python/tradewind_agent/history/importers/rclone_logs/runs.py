@@ -15,7 +15,7 @@ from tradewind_agent.history.importers.json_messages import find_object, find_te
 from tradewind_agent.history.importers.log_text import Line
 from tradewind_agent.history.importers.ports import RefusedRow, refuse_row
 from tradewind_agent.history.importers.rclone_logs.file_lines import FileLines
-from tradewind_agent.history.importers.rclone_logs.messages import Message
+from tradewind_agent.history.importers.rclone_logs.messages import NOT_IN_ORDER, Message
 from tradewind_agent.movers.rate_option import parse_rates
 
 _COPIED = re.compile(r"(Multi-thread )?Copied \((?!server)")
@@ -58,6 +58,7 @@ class Run:
     ended_at: datetime | None = None
     stats: Mapping[str, object] = field(default_factory=dict)
     elapsed_s: float = 0.0
+    first_elapsed_s: float = 0.0
     files: FileLines = field(default_factory=FileLines)
     later_files: FileLines = field(default_factory=FileLines)
     waiting_in_flight: int = 0
@@ -110,14 +111,25 @@ class Run:
             return self.version is None or self.has_ended
         return self.is_complete or self.has_ended
 
+    def has_earlier_line(self, event: "Event") -> bool:
+        """Return whether stats behind others of this run are older than all of them: the log is not in order."""
+        if self.ended_at is None or event.at is None or not 0 < event.elapsed_s < self.first_elapsed_s:
+            return False
+        return event.at < self.ended_at and self._started_as(event)
+
+    def _started_as(self, event: "Event") -> bool:
+        """Return whether stats are of a run that started when this one did."""
+        if self.ended_at is None or event.at is None:
+            return False
+        has_fractions = event.at.microsecond or self.ended_at.microsecond
+        starts_apart = (event.at - self.ended_at).total_seconds() - (event.elapsed_s - self.elapsed_s)
+        return abs(starts_apart) <= (_SAME_START_S if has_fractions else _SAME_START_ROUNDED_S)
+
     def goes_on_in(self, event: "Event") -> bool:
         """Return whether stats behind those of a later run are of this one: it started when they say."""
         if self.ended_at is None or event.at is None or event.elapsed_s <= self.elapsed_s:
             return False
-        has_fractions = event.at.microsecond or self.ended_at.microsecond
-        starts_apart = (event.at - self.ended_at).total_seconds() - (event.elapsed_s - self.elapsed_s)
-        may_differ_s = _SAME_START_S if has_fractions else _SAME_START_ROUNDED_S
-        return abs(starts_apart) <= may_differ_s and not self.is_complete
+        return self._started_as(event) and not self.is_complete
 
     def continue_run(self, earlier: "Run") -> None:
         """Add what lines before a jump of the clock tell of this run."""
@@ -149,6 +161,7 @@ class Run:
     def _note_stats(self, event: "Event") -> None:
         self.close()
         stats = event.stats
+        self.first_elapsed_s = self.first_elapsed_s or event.elapsed_s
         self.last_stats, self.stats, self.elapsed_s, self.ended_at = event.line, stats, event.elapsed_s, event.at
         in_flight = stats.get("transferring")
         if isinstance(in_flight, list):
@@ -208,13 +221,17 @@ class Event:
         if started_at > run.ended_at:
             return True
         run_started_at = run.ended_at - timedelta(seconds=run.elapsed_s)
-        return started_at - run_started_at > _ROUNDED and run.is_complete
+        is_older = self.at < run.ended_at and run_started_at - started_at > _ROUNDED
+        return (started_at - run_started_at > _ROUNDED or is_older) and run.is_complete
 
     def may_be_of_another_run(self, run: Run) -> bool:
-        """Return whether these stats started later than those of a run that goes on; versions since 1.53 only."""
+        """Return whether these stats started at another time than those of a run that goes on; versions since 1.53
+        only.
+        """
         if self.at is None or run.ended_at is None or "transferTime" not in self.stats or not run.elapsed_s:
             return False
-        return (self.at - run.ended_at).total_seconds() - (self.elapsed_s - run.elapsed_s) > _ROUNDED.total_seconds()
+        starts_apart_s = (self.at - run.ended_at).total_seconds() - (self.elapsed_s - run.elapsed_s)
+        return abs(starts_apart_s) > _ROUNDED.total_seconds()
 
 
 def split_runs(messages: Iterable[tuple[Line, Message] | RefusedRow]) -> Iterator[Run | RefusedRow]:
@@ -248,6 +265,8 @@ class _Writer:
     def note(self, event: Event) -> Iterator[Run]:
         """Add a line to its run; yield a run that is over."""
         run = self.run
+        if event.at is not None and run is not None and run.ended_at is not None and event.at < run.ended_at:
+            self._require_order(event)
         if event.stats and (earlier := next((each for each in self.aside if each.goes_on_in(event)), None)):
             earlier.note(event)
             earlier.is_mixed = True
@@ -268,6 +287,18 @@ class _Writer:
             yield from _unless_continued(self.aside.popleft())
         self.run = run or Run(event.line)
         self.run.note(event)
+
+    def _require_order(self, event: Event) -> None:
+        """Refuse stats that are older than those before them of one run, as where a search sorts the newest first.
+
+        Raises
+        ------
+        InvalidValue : says how to sort the log.
+        """
+        for run in (*self.aside, *([] if self.run is None else [self.run])):
+            if run.has_earlier_line(event):
+                run.is_mixed = True
+                raise InvalidValue("row", NOT_IN_ORDER)
 
     def close(self) -> Iterator[Run]:
         """Yield the runs that the end of the log ends."""

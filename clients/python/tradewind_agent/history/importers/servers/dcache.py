@@ -99,7 +99,7 @@ def _read_message(line: Line, context: ImportContext, report: ImportReport) -> L
     if find_text(message, "msgType") != "transfer":
         report.skip("requests, removals and copies to tape")
         return None
-    if message.get("isP2p") is True:
+    if message.get("isP2p") in (True, "true"):
         report.skip(_COPIES_INSIDE)
         return None
     protocol = find_object(message, "protocolInfo")

@@ -50,6 +50,7 @@ _RECEIVED = frozenset({"STOR", "ESTO", "APPE"})
 _SENT = frozenset({"RETR", "ERET"})
 _TRANSFERS = _RECEIVED | _SENT
 _REMEMBERED = 4096
+_TRANSFER_WITHIN = re.compile(r"\bDATE=\d{14}\S* .*\bNBYTES=\d")
 """Distinct settings and pairs of ends of a log."""
 
 _MOST_TASKS = 10_000
@@ -134,6 +135,8 @@ def _make_reader(context: ImportContext, report: ImportReport) -> Callable[[Line
     def read(line: Line) -> LoggedTransfer | None:
         values = _find_values(line.text)
         if values is None:
+            if _TRANSFER_WITHIN.search(line.text):
+                raise InvalidValue("row", "holds a transfer within another format; take off what is around it")
             report.skip("messages of the server")
             return None
         if values.command not in _TRANSFERS and values.command and values.code is not None:

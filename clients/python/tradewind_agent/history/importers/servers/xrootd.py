@@ -44,6 +44,9 @@ def _read_record(line: Line, copies: CopyReader, context: ImportContext, report:
     if not is_closed_file(message):
         report.skip("messages of no closed file and of no copy")
         return None
+    if message.get("HasFileCloseMsg") in (0, False, "0"):
+        report.skip("files whose closing the monitoring missed, so that their bytes and end are not known")
+        return None
     sent, taken = _count_bytes(message)
     if sent and taken:
         raise InvalidValue("direction", "is both: the file was read and written while it was open")

@@ -47,6 +47,9 @@ def _read_record(line: Line, context: ImportContext, report: ImportReport) -> Lo
     if started_at == ended_at:
         report.skip("tasks of less than a second")
         return None
+    if (source_id := find_text(task, "source_endpoint_id")) and source_id == find_text(task, "destination_endpoint_id"):
+        report.skip("tasks within one endpoint")
+        return None
     source = _name_end("source", task, context)
     destination = _name_end("destination", task, context)
     done = read_count("outcome.files_done", task, "files_transferred")

@@ -86,6 +86,10 @@ _RESUMED_BYTES = InvalidValue("outcome.bytes_moved", "holds what the job had mov
 _SHORTEST = timedelta(milliseconds=1)
 
 
+_OF_STORAGE = re.compile(r"([^.]+)\.(?:z\d+\.)?(?:blob|dfs|file)\.(?:storage|core)\.(.+)")
+"""Blobs, Data Lake and files of one account, which have a name each."""
+
+
 @dataclass(slots=True)
 class _Job:
     """What was said of a job so far; ``summary`` is the line that its summary begins with."""
@@ -102,7 +106,7 @@ class _Job:
     @property
     def is_in_service(self) -> bool:
         """Whether the job only removed or changed objects, or had an account copy within itself."""
-        hosts = {find_url_part(place, "hostname") for place in self.places}
+        hosts = {_name_account(find_url_part(place, "hostname")) for place in self.places}
         return self.command != "" or self.figures.get(_OVER_WIRE) == "0" or (len(hosts) == 1 and hosts != {""})
 
     def find_figure(self, *names: str) -> str:
@@ -112,6 +116,12 @@ class _Job:
     def read_count(self, field_name: str, *names: str) -> int:
         """Return a whole number of the summary, 0 where it has none."""
         return round_within(field_name, parse_number(field_name, self.find_figure(*names) or "0"), 0)
+
+
+def _name_account(host: str) -> str:
+    """Return the account of a host of Azure's storage, whichever of its services it is; other hosts as they are."""
+    found = _OF_STORAGE.fullmatch(host)
+    return host if found is None else f"{found[1]}.{found[2]}"
 
 
 class AzcopyImporter:

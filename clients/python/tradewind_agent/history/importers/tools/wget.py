@@ -5,7 +5,7 @@ Sizes are exact; the mean rate is rounded to three digits by wget, in powers of 
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from tradewind.errors import InvalidValue
@@ -19,7 +19,7 @@ from tradewind_agent.history.importers.ports import ImportContext, ImportedRow, 
 from tradewind_agent.history.importers.repeats import drop_repeated
 from tradewind_agent.history.importers.sessions import UTC_ASSUMED
 
-REQUEST = re.compile(r"--\d{4}-\d\d-\d\d \d\d:\d\d:\d\d--  (?:\([^)]*\) +)?(?P<url>\S+)")
+REQUEST = re.compile(r"--(?P<at>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)--  (?:\([^)]*\) +)?(?P<url>\S+)")
 SAVED = re.compile(
     r"(?P<at>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) \((?P<rate>\d+(?:[.,]\d+)?) (?P<power>[KMGT]?)(?P<unit>[Bb])/s\) [-–—] "
     r".*\[(?P<moved>\d+)(?:/(?P<size>\d+))?\]$"
@@ -32,7 +32,11 @@ _ANSWER = re.compile(r".*==> REST \d+ (?:\.\.\.|…)|.*(?:\.\.\.|…) (?P<code>\
 The dots of the progress stand before a number, too, of per cent.
 """
 
-_BROKEN = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \([^)]*/s\) [-–—] .* (?P<at_byte>\d+)(?:/\d+)?\. ")
+_BROKEN = re.compile(
+    r"(?P<at>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) \((?P<rate>\d+(?:[.,]\d+)?) (?P<power>[KMGT]?)(?P<unit>[Bb])/s\) [-–—] "
+    r".* (?P<at_byte>\d+)(?:/(?P<size>\d+))?(?: \([^)]*\))?\. "
+)
+_GIVES_UP = re.compile(r"\. (?:Giving up|Gebe auf|Abandon|Abandonando|Rinuncio)\.")
 _NO_TIMES = InvalidValue("started_at", "is not in the log of wget --no-verbose; leave that option out")
 _PARTIAL = "206"
 _IN_BRACKETS = re.compile(r"\([^)]*\)")
@@ -49,6 +53,7 @@ class _Request:
     """
 
     url: str = ""
+    requested_at: str = ""
     code: str = ""
     held_bytes: int = 0
     left_bytes: int | None = None
@@ -78,7 +83,7 @@ def _list_rows(text: LogText, context: ImportContext, report: ImportReport) -> I
                 raise line.fault or _NO_TIMES
             if (started := REQUEST.match(line.text)) is not None:
                 same = started["url"] == request.url
-                request = _Request(started["url"], held_bytes=request.held_bytes if same else 0)
+                request = _Request(started["url"], started["at"], held_bytes=request.held_bytes if same else 0)
             elif (saved := SAVED.match(line.text.rstrip())) is not None:
                 record = _read_record(saved, line, request, context, report)
                 saved_text = f"{request.url}\n{line.text}"
@@ -86,7 +91,9 @@ def _list_rows(text: LogText, context: ImportContext, report: ImportReport) -> I
                 if record is not None:
                     yield ImportedRow(record, line.number, text=saved_text)
             elif (broken := _BROKEN.match(line.text)) is not None:
-                request.held_bytes = int(broken["at_byte"][:18])
+                given_up = _read_broken(broken, line, request, context)
+                yield from given_up
+                request = _Request() if given_up else replace(request, held_bytes=int(broken["at_byte"][:18]))
             elif (answer := _ANSWER.match(line.text)) is not None:
                 request.code, request.left_bytes = answer["code"] or _PARTIAL, None
             elif request.code == _PARTIAL and request.left_bytes is None:
@@ -115,12 +122,41 @@ def _read_record(
     """
     if _RATE.search(line.text, 1):
         raise InvalidValue("row", TWO_IN_ONE)
+    if request.url and not request.code and saved["at"] <= request.requested_at:
+        raise InvalidValue("row", "is of another request; sort the log by time, by `tac` if the newest is first")
     held = request.held_bytes if request.code == _PARTIAL else 0
     came = int(saved["moved"][:19]) - held if request.left_bytes is None else request.left_bytes
     moved = round_within("outcome.bytes_moved", came, 0)
     if moved == 0:
         report.skip("empty files")
         return None
+    return _build_record(saved, line, request, context, moved=moved, size=moved, status=Status.SUCCEEDED)
+
+
+def _read_broken(broken: re.Match[str], line: Line, request: _Request, context: ImportContext) -> list[ImportedRow]:
+    """Return the record of a file that wget gave up, none if another try follows.
+
+    What earlier tries brought is none of its bytes.
+    """
+    if _GIVES_UP.search(line.text) is None:
+        return []
+    held = request.held_bytes if request.code == _PARTIAL else 0
+    moved = round_within("outcome.bytes_moved", int(broken["at_byte"][:18]) - held, 0)
+    size = max(int((broken["size"] or broken["at_byte"])[:18]), moved)
+    record = _build_record(broken, line, request, context, moved=moved, size=size, status=Status.FAILED)
+    return [ImportedRow(record, line.number, text=f"{request.url}\n{line.text}")]
+
+
+def _build_record(
+    saved: re.Match[str],
+    line: Line,
+    request: _Request,
+    context: ImportContext,
+    *,
+    moved: int,
+    size: int,
+    status: Status,
+) -> TransferRecord:
     power = float(1000 if saved["unit"] == "b" else 1024) ** _POWERS.index(saved["power"] or " ")
     rate_bps = float(saved["rate"].replace(",", ".")) * power * (1 if saved["unit"] == "b" else BITS_PER_BYTE)
     require_possible_rate(rate_bps, context.bandwidth_bps)
@@ -138,8 +174,8 @@ def _read_record(
         mover="wget",
         protocol=find_url_part(request.url, "scheme") or "unknown",
         direction=Direction.DOWNLOAD,
-        status=Status.SUCCEEDED,
+        status=status,
         moved_bytes=moved,
-        total_bytes=moved,
+        total_bytes=size,
         rate_bps=rate_bps,
     ).to_record(line, context)
