@@ -267,7 +267,8 @@ class FileUpload(FileTransfer):
     def _judge_stored(self, head: ResponseHead, started_at_s: float) -> None:
         """Judge whether the server has stored the file that was sent to it, though it has not said so."""
         self._has_sent_all_at_s = None
-        if shows_new_file(head, self.job.size_bytes, monotonic() - started_at_s):
+        now_s = monotonic()
+        if shows_new_file(head, self.job, now_s - started_at_s, now_s - self.host.options.made_at_s):
             self._finish()
             return
         self._undealt = self._find_missing()
