@@ -35,7 +35,7 @@ def main() -> None:
 
 
 def _open_closed_streams() -> None:
-    """Open streams that the shell has closed (``>&-``) on nothing: else a file or connection would get their numbers."""
+    """Open streams that the shell has closed (``>&-``) on nothing: else a file or connection gets their numbers."""
     for descriptor, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
         if getattr(sys, name) is None:
             opened = os.open(os.devnull, os.O_RDWR)

@@ -17,7 +17,7 @@ from tradewind_agent.stores.s3.sending.body_sums import compute_crc32
     ids=["open", "sum", "sum of an object"],
 )
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: path.symlink_to("/dev/zero")])
-def test_what_is_no_file_is_refused_at_once(tmp_path: Path, read, make):
+def test_pipe_folder_or_device_in_place_of_a_file_is_refused_at_once(tmp_path: Path, read, make):
     make(tmp_path / "file")
     with pytest.raises(OSError, match="no regular file"):
         read(tmp_path / "file")

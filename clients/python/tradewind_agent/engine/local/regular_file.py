@@ -1,4 +1,4 @@
-"""The opening of files to read, of which another program may have made something else since they were listed."""
+"""The opening of files to read. Another program may have put something else in their place since they were listed."""
 
 import os
 import stat
