@@ -203,6 +203,15 @@ def test_output_that_cannot_be_written_is_a_failure(env):
     assert b"No space left" in done.stderr
 
 
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_streams_that_the_shell_has_closed_cost_no_copy(env, tmp_path, closed: str):
+    (tmp_path / "from").write_bytes(b"bytes")
+    copy = ["sh", "-c", f'exec "$@" {closed}', "sh", *COMMAND, "copy", "--base-power", "0s"]
+    done = subprocess.run([*copy, tmp_path / "from", tmp_path / "to"], env=env, stderr=subprocess.PIPE, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert (tmp_path / "to").read_bytes() == b"bytes"
+
+
 def test_the_command_line_starts_without_loading_what_it_does_not_need(env):
     code = (
         "import sys; from tradewind_agent.cli.app import build; build(); "

@@ -134,6 +134,17 @@ def test_file_that_changes_meanwhile_gets_no_name(source, tmp_path, monkeypatch)
     assert sorted(read_tree(tmp_path / "copy")) == ["empty", "tool"]
 
 
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("replace", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")], ids=["pipe", "device"])
+def test_file_that_was_replaced_by_what_is_none_is_refused_at_once(source, tmp_path, replace):
+    jobs = list_local_files([source], f"{tmp_path}/copy/", REPORT_ALL).jobs
+    (source / "tool").unlink()
+    replace(source / "tool")
+    (failure,) = LocalCopy(EngineOptions(), None).run(jobs).failures
+    assert "no regular file" in failure.reason
+    assert sorted(read_tree(tmp_path / "copy")) == ["empty", "sub/large"]
+
+
 def test_interrupt_leaves_no_part(source, tmp_path, monkeypatch):
     monkeypatch.setattr(moving, "BLOCK_BYTES", 1 << 20)
 

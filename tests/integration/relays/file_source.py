@@ -32,6 +32,7 @@ class FileSource(StreamServer):
     turn : how a request is answered; it is called with the head and a count of requests, and may change the files.
     has_ranges, has_tags, has_lengths, states_sums : what the server can do.
     wrong_sum : stated for each file in place of its own.
+    media_type : of all files.
     """
 
     files: dict[str, bytes]
@@ -41,6 +42,7 @@ class FileSource(StreamServer):
     has_lengths: bool = True
     states_sums: bool = False
     wrong_sum: bool = False
+    media_type: str = "application/x-relayed"
     requests: list[str] = field(default_factory=list)
 
     @property
@@ -66,7 +68,7 @@ class FileSource(StreamServer):
             writer.write(f"HTTP/1.1 {turn.status or '404 Not Found'}\r\nContent-Length: 0\r\n\r\n".encode())
             await writer.drain()
             return True
-        fields = {"Content-Type": "application/x-relayed"}
+        fields = {"Content-Type": self.media_type}
         if self.has_tags:
             fields["ETag"] = f'"v-{md5(content).hexdigest()[:8]}"'
         if self.states_sums or self.wrong_sum:

@@ -274,6 +274,17 @@ def test_many_files_of_all_sizes_arrive():
     assert result.files_done == 300
 
 
+@pytest.mark.parametrize("has_ranges", [True, False])
+@pytest.mark.parametrize("size_bytes", [100, 3 * UNIT_BYTES])
+def test_web_page_is_not_stored_under_the_name_of_data(size_bytes: int, *, has_ranges: bool):
+    page = b"<!DOCTYPE html><html><form>".ljust(size_bytes)
+    source, web = FileSource({"/set.nc": page}, media_type="text/html", has_ranges=has_ranges), Store()
+    web.folders.add("/up/")
+    (failure,) = relay_to_web(source, web, known={"size_bytes": None}).failures
+    assert "a web page instead of the file" in failure.reason
+    assert web.files == {}
+
+
 def test_a_receiver_that_stored_a_file_without_an_answer_is_not_sent_it_again():
     web = Store(silent=1, folders={"/", "/up/"})
     assert relay_to_web(make_source(SHORT), web).failures == ()

@@ -33,6 +33,8 @@ class ObjectStore(StreamServer):
     properties : headers that describe an object, by key; those of unfinished uploads by id, usual ones where not set.
     damage : what becomes of a body that comes with the n-th request of its kind, though the store answers with success.
     stated : fields of the answer to a body that is stored; ``joined_sum`` : that the answer to joining states.
+    forgotten : how many of the last parts an object lacks once it is joined; ``states_tag`` : the answer has its tag.
+    shows_sizes : answers to HEAD have the size of an object.
     requests : methods with the names of the subresources that they ask for.
     """
 
@@ -40,6 +42,9 @@ class ObjectStore(StreamServer):
     damage: Callable[[bytes, int], bytes] | None = None
     stated: Callable[[bytes], dict[str, str]] = lambda _body: {}
     joined_sum: str = ""
+    forgotten: int = 0
+    states_tag: bool = False
+    shows_sizes: bool = False
     objects: dict[str, bytes] = field(default_factory=dict)
     uploads: dict[str, dict[int, bytes]] = field(default_factory=dict)
     tags: dict[str, str] = field(default_factory=dict)
@@ -94,6 +99,8 @@ class ObjectStore(StreamServer):
             case "PUT":
                 self.objects[key], self.properties[key] = body, described
                 return _write("200 OK", "", **{"ETag": _tag(body), **self.stated(body)})
+            case "HEAD" if self.shows_sizes and key in self.objects:
+                return f"HTTP/1.1 200 OK\r\nContent-Length: {len(self.objects[key])}\r\n\r\n".encode()
             case "HEAD":
                 if key not in self.tags:
                     return _write("404 Not Found", "")
@@ -132,13 +139,15 @@ class ObjectStore(StreamServer):
                 return _write("200 OK", f"<R>{rows}</R>")
             case "POST uploadId":
                 numbers = [int(each) for each in re.findall(rb"<PartNumber>(\d+)", body)]
+                numbers = numbers[: len(numbers) - self.forgotten]
                 self.objects[key] = b"".join(upload[number] for number in numbers)
-                joined = b"".join(bytes.fromhex(_tag(upload[number])[1:-1]) for number in numbers)
-                self.tags[key] = f'{_tag(joined)[:-1]}-{len(numbers)}"'
+                digests = b"".join(bytes.fromhex(_tag(upload[number])[1:-1]) for number in numbers)
+                self.tags[key] = f'{_tag(digests)[:-1]}-{len(numbers)}"'
                 self.properties[key] = self.properties.get(names["uploadId"], _USUAL)
                 del self.uploads[names["uploadId"]]
-                joined_sum = f"<ChecksumCRC32>{self.joined_sum}</ChecksumCRC32>"
-                return _write("200 OK", f"<CompleteMultipartUploadResult>{joined_sum}</CompleteMultipartUploadResult>")
+                joined = f"<ChecksumCRC32>{self.joined_sum}</ChecksumCRC32>"
+                joined += f"<ETag>{self.tags[key]}</ETag>" if self.states_tag else ""
+                return _write("200 OK", f"<CompleteMultipartUploadResult>{joined}</CompleteMultipartUploadResult>")
         del self.uploads[names["uploadId"]]
         return _write("204 No Content", "")
 

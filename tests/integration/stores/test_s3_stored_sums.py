@@ -80,3 +80,27 @@ def test_sum_of_the_joined_parts_is_compared(tmp_path: Path, *, is_right: bool):
 @pytest.mark.parametrize("content", [SMALL, CONTENT], ids=["object", "parts"])
 def test_tags_that_are_no_sums_of_what_was_sent_are_not_compared(tmp_path: Path, stated, content: bytes):
     assert send(ObjectStore(stated=stated), tmp_path / "f", content).failures == ()
+
+
+def test_object_of_another_size_behind_an_answer_without_sum_or_tag_is_a_failure(tmp_path: Path):
+    store = ObjectStore(damage=damage_all, stated=lambda _: {"ETag": ""}, shows_sizes=True)
+    (failure,) = send(store, tmp_path / "f", SMALL).failures
+    assert failure.reason.startswith("the store has ")
+
+
+def test_object_that_is_missing_behind_an_answer_without_sum_or_tag_is_a_failure(tmp_path: Path):
+    (failure,) = send(ObjectStore(stated=lambda _: {"ETag": ""}), tmp_path / "f", SMALL).failures
+    assert "does not have the object" in failure.reason
+
+
+@pytest.mark.parametrize("states_tag", [True, False])
+def test_joined_object_that_lacks_a_part_is_a_failure(tmp_path: Path, *, states_tag: bool):
+    store = ObjectStore(forgotten=1, states_tag=states_tag, shows_sizes=True)
+    (failure,) = send(store, tmp_path / "f").failures
+    assert failure.reason.startswith("the store has ")
+
+
+def test_joined_object_whose_tag_is_that_of_the_parts_is_not_looked_at(tmp_path: Path):
+    store = ObjectStore(states_tag=True, shows_sizes=True)
+    assert send(store, tmp_path / "f").failures == ()
+    assert "HEAD" not in store.requests

@@ -25,9 +25,13 @@ CONTENT = bytes(range(251)) * 20
 
 @dataclass(eq=False)
 class CopyingStore(ObjectStore):
-    """A store that copies its objects; ``copies`` says what it answers instead, by whether it is a part."""
+    """A store that copies its objects.
+
+    ``forgets`` : it answers with success and another tag, and stores nothing.
+    """
 
     ignores_source: bool = False
+    forgets: bool = False
     blanks: int = 0
 
     def _answer(self, head: RequestHead, body: bytes) -> bytes | None:
@@ -62,6 +66,8 @@ class CopyingStore(ObjectStore):
             first, last = re.fullmatch(r"bytes=(\d+)-(\d+)", head.headers["x-amz-copy-source-range"]).groups()
             content = content[int(first) : int(last) + 1]
             self.uploads[names["uploadId"]][int(names["partNumber"])] = content
+        elif self.forgets:
+            content = b""
         else:
             self.objects[key] = content
         if fault == LOST_BEHIND:
@@ -104,6 +110,11 @@ def test_the_store_copies_an_object_by_one_request():
     assert (result.failures, result.files_done) == ((), 1)
     assert result.bytes_moved == result.bytes_by_servers == len(CONTENT)
     assert (store.objects["b"], store.requests) == (CONTENT, ["COPY"])
+
+
+def test_copy_with_another_tag_that_is_not_there_is_a_failure():
+    (failure,) = copy(CopyingStore(forgets=True)).failures
+    assert "does not have the object" in failure.reason
 
 
 @pytest.mark.usefixtures("in_parts")

@@ -19,6 +19,7 @@ NO_PLUGINS = ("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
 def main() -> None:
     """Run the command line and leave with its exit code."""
+    _open_closed_streams()
     collect_seldom()
     os.environ.setdefault(*NO_PLUGINS)
     sys.modules.setdefault(UNWANTED_MODULE, None)  # type: ignore[arg-type]  # makes Python treat it as missing
@@ -27,6 +28,17 @@ def main() -> None:
     except KeyboardInterrupt:  # while it is loading
         sys.exit(128 + signal.SIGINT)
     _leave(run(sys.argv[1:]))
+
+
+def _open_closed_streams() -> None:
+    """Open streams that the shell has closed (``>&-``) on nothing: else a file or connection gets their numbers."""
+    for descriptor, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        if getattr(sys, name) is None:
+            opened = os.open(os.devnull, os.O_RDWR)
+            if opened != descriptor:
+                os.dup2(opened, descriptor)
+                os.close(opened)
+            setattr(sys, name, os.fdopen(descriptor, mode, closefd=False))
 
 
 def _leave(code: int) -> None:

@@ -27,6 +27,7 @@ from tradewind.compression.model import Speeds
 from tradewind.units import BITS_PER_BYTE, KIB
 from tradewind_agent.compression.codecs import load_codec, pack, unpack
 from tradewind_agent.compression.cores import count_usable_cores
+from tradewind_agent.engine.local.regular_file import open_regular_file
 
 SHORTEST_S = 1e-6
 """Resolution below which a duration says nothing of a speed."""
@@ -112,7 +113,7 @@ def sample_file(
     ------
     OSError : it cannot be read.
     """
-    with path.open("rb") as source:
+    with os.fdopen(open_regular_file(path), "rb") as source:
         return sample_descriptor(source.fileno(), line_bps, clock_s, places)
 
 

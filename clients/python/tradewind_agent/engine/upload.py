@@ -17,6 +17,7 @@ from tradewind_agent.engine.http.http1 import REDIRECTS, ResponseHead
 from tradewind_agent.engine.jobs import UploadJob
 from tradewind_agent.engine.local.checksums import compute_checksum
 from tradewind_agent.engine.local.ranges import RangeSet
+from tradewind_agent.engine.local.regular_file import open_regular_file
 from tradewind_agent.engine.skipping import SkipDecision, judge_stored
 from tradewind_agent.engine.transfer_host import TransferHost
 from tradewind_agent.engine.upload_exchange import FileSlice, UploadExchange, make_upload_id, shows_new_file
@@ -100,7 +101,7 @@ class FileUpload(FileTransfer):
     def _open(self) -> bool:
         """Open the source, and return whether it is ready; with checksums a thread computes its sum first."""
         try:
-            self._fd = os.open(self.job.source, os.O_RDONLY | os.O_CLOEXEC)
+            self._fd = open_regular_file(self.job.source)
             found = os.fstat(self._fd)
             hides_size = not found.st_size and os.pread(self._fd, 1, 0)  # as in /proc
         except OSError as error:
@@ -128,7 +129,7 @@ class FileUpload(FileTransfer):
         if self._decision is SkipDecision.COMPARE and known is not None:
             self._is_there = compute_checksum(self.job.source, known.algorithm) == known
         if not self._is_there:
-            with self.job.source.open("rb") as source:
+            with os.fdopen(open_regular_file(self.job.source), "rb") as source:
                 self._digest = file_digest(source, "sha256").hexdigest()
 
     def _on_summed(self, outcome: Future[object]) -> None:
@@ -267,7 +268,8 @@ class FileUpload(FileTransfer):
     def _judge_stored(self, head: ResponseHead, started_at_s: float) -> None:
         """Judge whether the server has stored the file that was sent to it, though it has not said so."""
         self._has_sent_all_at_s = None
-        if shows_new_file(head, self.job.size_bytes, monotonic() - started_at_s):
+        now_s = monotonic()
+        if shows_new_file(head, self.job, now_s - started_at_s, now_s - self.host.options.made_at_s):
             self._finish()
             return
         self._undealt = self._find_missing()

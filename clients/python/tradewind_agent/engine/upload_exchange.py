@@ -38,12 +38,19 @@ def make_upload_id(job: UploadJob, found: os.stat_result, form: str = "") -> str
     return sha256(repr((*at, *version, form)).encode("utf-8", "surrogateescape")).hexdigest()[:32]
 
 
-def shows_new_file(head: ResponseHead, size_bytes: int, elapsed_s: float) -> bool:
-    """Return whether an answer to HEAD shows a file of this size, written within ``elapsed_s`` by its clock."""
+def shows_new_file(head: ResponseHead, job: UploadJob, elapsed_s: float, run_s: float) -> bool:
+    """Return whether an answer to HEAD shows a file of this size, written within ``elapsed_s`` by its clock.
+
+    ``run_s`` : since the run has started. A file that was there before, and was as new then, says nothing: such a
+    server states the time of its answer.
+    """
     now, written = (parse_http_date(head.headers.get(name, "")) for name in ("date", "last-modified"))
     if now is None or written is None or (now - written).total_seconds() > elapsed_s + _CLOCK_STEP_S:
         return False
-    return head.status == _OK and head.content_length == size_bytes
+    before = job.stored.modified_at if job.stored is not None else None
+    if before is not None and (now - before).total_seconds() <= run_s + _CLOCK_STEP_S:
+        return False
+    return head.status == _OK and head.content_length == job.size_bytes
 
 
 class SliceSource(Protocol):

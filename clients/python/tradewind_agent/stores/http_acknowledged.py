@@ -13,7 +13,7 @@ from tradewind.units import format_count
 from tradewind_agent.engine.checked_upload import find_stored_bytes
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.http.fetch import fetch
-from tradewind_agent.engine.jobs import RelayJob, UploadJob
+from tradewind_agent.engine.jobs import RelayJob, SizeTrust, UploadJob
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.engine.remote.index_request import IndexClient
 from tradewind_agent.errors import FileFault, UnusableSource
@@ -59,9 +59,15 @@ async def find_unstored(jobs: Sequence[SentJob], options: EngineOptions) -> Mapp
 def _is_other(job: SentJob, stored_bytes: int | None) -> bool:
     """Return whether a size that the server states is not that of the file.
 
-    A file that another server sent may have another size than that server had listed.
+    A file that another server sent has the size that was listed there, unless that was a rounded one.
     """
-    return stored_bytes is not None and isinstance(job, UploadJob) and stored_bytes != job.size_bytes
+    if isinstance(job, RelayJob) and job.fetched.size_trust is SizeTrust.ROUNDED:
+        return False
+    return None not in (stored_bytes, job.size_bytes) and stored_bytes != job.size_bytes
+
+
+def _name_server(job: SentJob) -> str:
+    return "the server" if isinstance(job, UploadJob) else str(job.destination.origin)
 
 
 def _find_folder(job: SentJob) -> str:
@@ -98,7 +104,7 @@ class _Check:
         seen = await asyncio.gather(*map(self._find_stored_bytes, jobs))
         found = list(zip(jobs, seen, strict=True))
         wrong = [job for job, stored in found if stored == _IS_MISSING or _is_other(job, stored)]
-        if len(wrong) + seen.count(None) == len(jobs):
+        if seen.count(_IS_MISSING) + seen.count(None) == len(jobs):
             return False
         await self._look_again(wrong)
         return bool(self.found)
@@ -140,12 +146,11 @@ class _Check:
         return find_stored_bytes(answer.head)
 
     def _note_missing(self, job: SentJob) -> None:
-        server = "the server" if isinstance(job, UploadJob) else str(job.destination.origin)
-        self.found[str(job)] = f"{server} acknowledged the file, and does not have it"
+        self.found[str(job)] = f"{_name_server(job)} acknowledged the file, and does not have it"
 
     def _note_other_size(self, job: SentJob, stored_bytes: int | None) -> None:
         size = format_count(stored_bytes or 0, "byte")
-        self.found[str(job)] = f"the server acknowledged the file, and has {size} of {job.size_bytes}"
+        self.found[str(job)] = f"{_name_server(job)} acknowledged the file, and has {size} of {job.size_bytes}"
 
     async def _ask(self, job: SentJob, sizes: Mapping[str, int | None]) -> None:
         """Note what is wrong with a file whose entry is of another size or missing, unless it is there by itself."""

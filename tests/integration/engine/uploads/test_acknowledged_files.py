@@ -12,7 +12,8 @@ from tests.integration.serve_files.serving import serving
 from tradewind.transfer import Status
 from tradewind_agent.copy.reporting.report import CopyReport
 from tradewind_agent.copy.run import copy_files
-from tradewind_agent.engine import Url, list_uploads
+from tradewind_agent.engine import DownloadJob, SizeTrust, Url, list_uploads
+from tradewind_agent.engine.jobs import RelayJob
 from tradewind_agent.stores.http_acknowledged import find_unstored
 
 SIZES = {f"f{number:02}": 100 + number for number in range(60)}  # many: the first ones are looked at by themselves
@@ -120,3 +121,30 @@ def test_receiver_of_a_copy_between_servers_that_stores_nothing_is_found(source:
         report = asyncio.run(story(f"{server.url}/"))
     assert (len(report.failures), report.files_done) == (29, 31)
     assert all(failure.reason.endswith("acknowledged the file, and does not have it") for failure in report.failures)
+
+
+@pytest.mark.usefixtures("_no_wait")
+@pytest.mark.parametrize("trust", [SizeTrust.LISTED, SizeTrust.ROUNDED])
+def test_receiver_of_a_copy_between_servers_that_stores_less_is_found(trust: SizeTrust):
+    async def story() -> Mapping[str, str]:
+        async with Store(folders={"/", "/up/"}, files={"/up/a": b"all", "/up/b": b"l"}) as store:
+            fetched = [
+                DownloadJob(source=Url.parse(f"http://source/{name}"), destination=name, size_bytes=3, size_trust=trust)
+                for name in "ab"
+            ]
+            up = Url.parse(f"{store.url}/up/")
+            jobs = [RelayJob(fetched=each, destination=up.join_path(each.destination)) for each in fetched]
+            return await find_unstored(jobs, options())
+
+    found = asyncio.run(story())
+    assert list(found) == ["http://source/b"] * (trust is SizeTrust.LISTED)
+    assert all(reason.endswith("acknowledged the file, and has 1 byte of 3") for reason in found.values())
+
+
+@pytest.mark.usefixtures("_no_wait")
+def test_server_without_lists_that_stores_less_of_each_file_is_found(source: Path):
+    async def story() -> Mapping[str, str]:
+        async with Store(folders={"/", "/up/"}, files={f"/up/{name}": b"cut" for name in SIZES}) as store:
+            return await find_unstored(list_uploads([source], Url.parse(f"{store.url}/up/")).jobs, options())
+
+    assert len(asyncio.run(story())) == len(SIZES)

@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.integration.engine.servers.store import Store
 from tests.integration.engine.servers.stream_server import StreamServer, read_head
 from tests.integration.engine.transfers import options, plan
+from tradewind_agent.copy.reporting.report import CopyReport
+from tradewind_agent.copy.run import copy_files
 from tradewind_agent.engine import TransferEngine, TransferResult, Url, list_uploads
 
 CONTENT = bytes(range(256)) * 4_000
@@ -65,3 +68,18 @@ def test_answer_to_one_part_that_speaks_of_the_file_is_not_taken_for_a_failure(t
     assert result.failures == ()
     assert bytes(server.received) == CONTENT
     assert ("PUT" in server.requests) is not knows_parts
+
+
+def test_older_file_of_a_server_that_calls_all_files_new_is_not_taken_for_the_one_sent(tmp_path: Path):
+    (tmp_path / "file").write_bytes(b"new")
+    losses = iter([True])
+    store = Store(silent=1, folders={"/", "/up/"}, files={"/up/file": b"old"})
+    store.keep = lambda path, body: store.files[path] if next(losses, False) else body
+
+    async def story() -> CopyReport:
+        async with store, asyncio.timeout(30.0):
+            return await asyncio.to_thread(copy_files, [str(tmp_path / "file")], f"{store.url}/up/file")
+
+    report = asyncio.run(story())
+    assert report.failures == ()
+    assert store.files == {"/up/file": b"new"}

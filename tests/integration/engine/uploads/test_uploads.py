@@ -188,6 +188,22 @@ def test_a_source_that_changed_since_it_was_listed_is_not_sent(source: Path, tmp
     assert digests(tmp_path / "served") == {}
 
 
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("checksum", [True, False])
+def test_pipe_in_place_of_a_source_is_refused_at_once(source: Path, tmp_path: Path, *, checksum: bool):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+
+    async def story() -> TransferResult:
+        async with receiver(tmp_path / "served") as server:
+            jobs = list_uploads([source], Url.parse(f"{server.url}f")).jobs
+            os.rename(pipe, source)  # noqa: PTH104 -- in one step
+            return await TransferEngine(plan(1), options(checksum=checksum)).run(jobs)
+
+    (failure,) = asyncio.run(story()).failures
+    assert failure.reason == f"cannot read {source}: it is no regular file"
+
+
 def test_connections_of_an_upload_are_concurrency_times_parallelism(tmp_path: Path):
     folder = tmp_path / "source"
     folder.mkdir()

@@ -24,3 +24,15 @@ def test_empty_tag_names_no_version():
     answered = FileIdentity.from_answer({"etag": '""', "last-modified": "Mon, 05 Jan 1970 00:00:00 GMT"}, 10, now=NOW)
     assert (answered.etag, answered.validator) == (None, "Mon, 05 Jan 1970 00:00:00 GMT")
     assert FileIdentity.from_answer({"etag": '""'}, 10, now=NOW).validator is None
+
+
+@pytest.mark.parametrize(("date", "is_strong"), [("19:00:00", False), ("19:00:01", True)])
+def test_tag_of_time_and_size_is_no_stronger_than_the_time(date: str, *, is_strong: bool):
+    fields = {
+        "last-modified": "Mon, 30 Nov 2026 19:00:00 GMT",
+        "date": f"Mon, 30 Nov 2026 {date} GMT",
+        "etag": f'"{1_796_065_200:x}-{300:x}"',
+    }
+    assert FileIdentity.from_answer(fields, 300).validator == (fields["etag"] if is_strong else None)
+    assert FileIdentity.from_answer(fields, 301).validator == fields["etag"]
+    assert FileIdentity.from_answer({**fields, "etag": '"other"'}, 300).validator == '"other"'

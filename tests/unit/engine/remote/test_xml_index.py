@@ -21,7 +21,7 @@ def bucket_list(*keys: str, head: str = "") -> bytes:
 
 
 def test_files_of_a_bucket_with_those_in_its_folders():
-    page = parse_index(BUCKET, "application/xml", bucket_list("a.bin", "sub/b c.bin", "sub/", "\u00fc+%"))
+    page = parse_index(BUCKET, "application/xml", bucket_list("a.bin", "sub/b c.bin", "\u00fc+%"))
     found = [(entry.name, entry.size_bytes, entry.target, entry.etag) for entry in page.entries]
     assert found == [
         ("a.bin", 5, "/bucket/a.bin", '"e"'),
@@ -59,6 +59,27 @@ def test_listing_goes_on_with_its_next_page(head: str, query: str):
     page = parse_index(url, "application/xml", bucket_list("a", "b", head=f"<IsTruncated>true</IsTruncated>{head}"))
     assert page.next_page is not None
     assert page.next_page.target == f"/?{query}"
+
+
+def test_listing_by_folders_goes_on_with_all_keys():
+    url = Url.parse("http://store/bucket/?prefix=set/&delimiter=/&marker=m")
+    by_folder = "<Delimiter>/</Delimiter><CommonPrefixes><Prefix>set/sub/</Prefix></CommonPrefixes>"
+    page = parse_index(url, "application/xml", bucket_list("set/a", head=by_folder))
+    assert page.entries == ()
+    assert page.next_page is not None
+    assert page.next_page.target == "/bucket/?prefix=set%2F"
+
+
+def test_cut_listing_that_leads_nowhere_is_refused():
+    with pytest.raises(UnusableSource, match="does not say how to go on"):
+        parse_index(BUCKET, "application/xml", bucket_list(head="<IsTruncated>true</IsTruncated>"))
+
+
+def test_key_of_a_folder_that_has_bytes_is_left_out_by_name():
+    empty = "<Contents><Key>e/</Key><Size>0</Size></Contents>"
+    page = parse_index(BUCKET, "application/xml", bucket_list("good", "dir/", head=empty))
+    assert [entry.name for entry in page.entries] == ["good"]
+    assert [omission.place for omission in page.left_out] == ["http://store/bucket/dir/"]
 
 
 @pytest.mark.parametrize("key", ["../evil", "a/../../b", "/etc/passwd", "a//b"])
@@ -140,3 +161,17 @@ def test_file_in_a_folder_that_is_not_listed_is_left_out():
     page = parse_multistatus(DAV, multistatus(response("/remote/set/sub/deep")))
     assert page.entries == ()
     assert len(page.left_out) == 1
+
+
+@pytest.mark.parametrize("status", ["507 Insufficient Storage", "403 Forbidden"])
+def test_list_that_the_server_cut_is_refused(status: str):
+    cut = f"<d:response><d:href>/remote/set/</d:href><d:status>HTTP/1.1 {status}</d:status></d:response>"
+    body = multistatus(response("/remote/set/", is_folder=True), response("/remote/set/a"), cut)
+    with pytest.raises(UnusableSource, match=f"could not list all of it .{status}"):
+        parse_multistatus(DAV, body)
+
+
+def test_error_of_one_file_does_not_cost_the_list():
+    refused = "<d:response><d:href>/remote/set/b</d:href><d:status>HTTP/1.1 403 Forbidden</d:status></d:response>"
+    page = parse_multistatus(DAV, multistatus(response("/remote/set/a"), refused))
+    assert [entry.name for entry in page.entries] == ["a", "b"]

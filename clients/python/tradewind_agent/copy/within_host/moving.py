@@ -12,6 +12,7 @@ from tradewind_agent.engine.local.checksums import compute_checksum
 from tradewind_agent.engine.local.identity import FileIdentity
 from tradewind_agent.engine.local.local_files import reject_special_file
 from tradewind_agent.engine.local.publishing import Publication, publish_together
+from tradewind_agent.engine.local.regular_file import open_regular_file
 from tradewind_agent.engine.local.storage import PartFile
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.errors import AgentError, FileFault, StorageFailed
@@ -109,9 +110,9 @@ class LocalCopy:
         OSError : it cannot be read.
         """
         reject_special_file(job.destination)
-        with _open_part(job) as part, job.source.open("rb", buffering=0) as source:
+        with _open_part(job) as part, os.fdopen(open_regular_file(job.source), "rb", buffering=0) as source:
             position = 0
-            while block := source.read(BLOCK_BYTES):
+            while position <= job.found.st_size and (block := source.read(BLOCK_BYTES)):
                 part.write(position, block)
                 position += len(block)
                 self.outcome.bytes_moved += len(block)

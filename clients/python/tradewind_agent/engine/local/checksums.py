@@ -9,6 +9,8 @@ from importlib import import_module
 from threading import Lock
 from typing import NamedTuple, Protocol
 
+from tradewind_agent.engine.local.regular_file import open_regular_file
+
 _BLOCK_BYTES = 1 << 20
 
 
@@ -135,7 +137,7 @@ def compute_checksum(path: str | os.PathLike[str], algorithm: str) -> Checksum:
     ------
     OSError
     """
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    fd = open_regular_file(path)
     try:
         return RunningSum(algorithm).add_rest(fd)
     finally:

@@ -82,9 +82,18 @@ class FileIdentity(NamedTuple):
         It is a strong ETag or, of a file without any ETag, a time of modification that is strong. The value goes into
         If-Range (RFC 9110 §13.1.5); quotation marks keep the two kinds apart.
         """
-        if self.etag is not None:
-            return None if self.etag[:2].upper() == "W/" else self.etag
-        return self.last_modified if self.has_strong_time else None
+        if self.etag is None:
+            return self.last_modified if self.has_strong_time else None
+        is_weak = self.etag[:2].upper() == "W/" or (self._has_tag_of_time and not self.has_strong_time)
+        return None if is_weak else self.etag
+
+    @property
+    def _has_tag_of_time(self) -> bool:
+        """Return whether the tag is made of time and size alone, as nginx makes it: it says no more than they do."""
+        modified_at = parse_http_date(self.last_modified or "")
+        if modified_at is None or self.size_bytes is None:
+            return False
+        return self.etag == f'"{int(modified_at.timestamp()):x}-{self.size_bytes:x}"'
 
 
 def _is_strong_time(last_modified: str | None, date: str | None, now: datetime) -> bool:

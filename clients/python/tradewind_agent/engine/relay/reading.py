@@ -191,6 +191,9 @@ class RelayReading(FileDownload, ReadingLeg):
 
     def _publish(self) -> None:
         """Hand on the last unit: the file is over when the receiver has all of them."""
+        if (objection := self._version.find_late_objection()) is not None:
+            self.give_up(objection)
+            return
         self._publishing = True
         assert self._version.size_bytes is not None
         self._file.note_all_read(self._version.size_bytes)

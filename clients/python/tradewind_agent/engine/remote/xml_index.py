@@ -1,5 +1,6 @@
 """Folders in XML: the listing of an object store's bucket, and a WebDAV server's properties (RFC 4918 §9.1)."""
 
+import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from contextlib import suppress
@@ -20,6 +21,9 @@ from tradewind_agent.errors import UnsafeName, UnusableSource
 
 XML_TYPES = frozenset({"application/xml", "text/xml"})
 MULTI_STATUS = 207
+
+_ERROR_STATUS = re.compile(r"HTTP/\S+\s+([45][0-9]{2}\b.*)")
+_PAGING = frozenset({"delimiter", "marker", "start-after", "continuation-token"})
 
 
 def parse_xml(url: Url, body: bytes) -> ET.Element:
@@ -43,13 +47,18 @@ def parse_xml(url: Url, body: bytes) -> ET.Element:
 def parse_bucket_list(url: Url, body: bytes) -> IndexPage:
     """Return what one page of a bucket's listing holds: all files below its prefix, and where the next page is.
 
+    A page that was requested by folders (``delimiter``) leaves out what is in them: the one that has all keys is next.
+
     Raises
     ------
-    UnusableSource : not the listing of a bucket.
+    UnusableSource : not the listing of a bucket, or a part of one that does not say how to go on.
     """
     root = parse_xml(url, body)
     if root.tag != "ListBucketResult":
         raise UnusableSource(f"{url} answers with XML of an unknown form ({root.tag}); name its files in a manifest")
+    query = parse_qsl(url.target.partition("?")[2], keep_blank_values=True, errors="surrogateescape")
+    if root.find("CommonPrefixes") is not None or "delimiter" in dict(query):
+        return IndexPage(entries=(), next_page=_list_all_keys(url, query))
     is_escaped = root.findtext("EncodingType", "") == "url"
     keys = [(_read_key(each, is_escaped=is_escaped), each) for each in root.iter("Contents")]
     prefix = _unescape(root.findtext("Prefix") or "", is_escaped=is_escaped)
@@ -57,7 +66,7 @@ def parse_bucket_list(url: Url, body: bytes) -> IndexPage:
     bucket = Url(url.origin, url.path.rstrip("/") + "/", url.login)
     entries, left_out = [], []
     for key, element in keys:
-        if key.endswith("/"):  # which stands for a folder
+        if key.endswith("/") and not parse_size(element.findtext("Size")):  # which stands for a folder
             continue
         target = bucket.join_path(key)
         try:
@@ -69,6 +78,12 @@ def parse_bucket_list(url: Url, body: bytes) -> IndexPage:
         left_out=tuple(left_out),
         next_page=_find_next_page(url, root, keys[-1][0] if keys else None),
     )
+
+
+def _list_all_keys(url: Url, query: list[tuple[str, str]]) -> Url:
+    """Return the address of the same listing by keys, from its beginning."""
+    without = urlencode([each for each in query if each[0] not in _PAGING], errors="surrogateescape")
+    return Url(url.origin, f"{url.path}?{without}" if without else url.path, url.login)
 
 
 def _read_key(element: ET.Element, *, is_escaped: bool) -> str:
@@ -98,7 +113,7 @@ def _find_next_page(url: Url, root: ET.Element, last_key: str | None) -> Url | N
     elif marker := root.findtext("NextMarker") or last_key:
         query["marker"] = marker
     else:
-        return None
+        raise UnusableSource(f"{url} lists a part of the bucket and does not say how to go on")
     return Url(url.origin, f"{url.path}?{urlencode(query, errors='surrogateescape')}", url.login)
 
 
@@ -107,11 +122,13 @@ def parse_multistatus(url: Url, body: bytes) -> IndexPage:
 
     Raises
     ------
-    UnusableSource : not such an answer.
+    UnusableSource : not such an answer, or one with an error of the folder, such as 507 where there are too many files.
     """
     root = parse_xml(url, body)
     if root.tag != "multistatus":
         raise UnusableSource(f"{url} answers PROPFIND with XML of an unknown form ({root.tag})")
+    if (status := _find_folder_error(url, root)) is not None:
+        raise UnusableSource(f"cannot list {url}: the server could not list all of it ({status})")
     entries: list[ListingEntry] = []
     left_out: list[Omission] = []
     folders = {path for path, is_folder in _list_resources(url, root) if is_folder}
@@ -129,6 +146,18 @@ def parse_multistatus(url: Url, body: bytes) -> IndexPage:
             left_out.append(make_name_omission(f"{url}: {text}", error))
     rows = sum_rows(sorted(_list_rows(root)))
     return IndexPage(entries=tuple(entries), left_out=tuple(left_out), rows=rows, is_exact=True)
+
+
+def _find_folder_error(url: Url, root: ET.Element) -> str | None:
+    """Return the error status of the folder itself: not all of it is listed then (RFC 4918 §14.28, RFC 6578 §3.6)."""
+    for response in root.iter("response"):
+        error = _ERROR_STATUS.fullmatch((response.findtext("status") or "").strip())
+        if error is None:
+            continue
+        with suppress(UnusableSource):
+            if url.join((response.findtext("href") or "").strip()).path.rstrip("/") == url.path.rstrip("/"):
+                return error[1]
+    return None
 
 
 def _list_resources(url: Url, root: ET.Element) -> Iterator[tuple[str, bool]]:

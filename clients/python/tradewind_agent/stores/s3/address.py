@@ -8,7 +8,9 @@ from tradewind_agent.engine.http.address import Url
 from tradewind_agent.errors import UnusableSource
 
 SCHEME = "s3://"
-_BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,253}[A-Za-z0-9]")
+_BUCKET = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,253}[A-Za-z0-9])?")
+"""Amazon's have three characters or more; stores that serve folders as buckets have shorter ones."""
+
 _HOST_NAME = re.compile(r"[a-z0-9][a-z0-9-]{1,61}[a-z0-9]")
 """Buckets whose names may stand in a host name under a wildcard certificate, which dots may not."""
 

@@ -1,10 +1,13 @@
 """Sums of bodies, as stores compare them and as their tags have them."""
 
+import os
 from base64 import b64encode
 from collections.abc import Iterator
 from hashlib import md5
 from pathlib import Path
 from zlib import crc32
+
+from tradewind_agent.engine.local.regular_file import open_regular_file
 
 _BLOCK_BYTES = 1024 * 1024
 
@@ -42,7 +45,7 @@ def encode_crc32(crc: int) -> str:
 
 def _read_blocks(file: Path, first: int, length: int) -> Iterator[bytes]:
     left = length
-    with file.open("rb") as source:
+    with os.fdopen(open_regular_file(file), "rb") as source:
         source.seek(first)
         while left and (block := source.read(min(left, _BLOCK_BYTES))):
             yield block

@@ -153,6 +153,17 @@ def find_joined_sum(url: Url, body: bytes) -> str | None:
     return stated if "-" in stated else None  # one of the object itself is not known here
 
 
+def find_joined_tag(url: Url, body: bytes) -> str | None:
+    """Return the tag of the object that the answer to a completion states; ``None`` without one.
+
+    Raises
+    ------
+    UnusableSource : no document.
+    """
+    stated = (parse_xml(url, body).findtext("ETag") or "").strip().strip('"')
+    return f'"{stated}"' if stated else None
+
+
 def compute_joined_sum(sums: Mapping[int, str]) -> str:
     """Return the CRC-32 of the sums of parts, as stores write it."""
     crc = crc32(b"".join(b64decode(sums[number]) for number in sorted(sums)))

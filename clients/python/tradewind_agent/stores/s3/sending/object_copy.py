@@ -134,9 +134,12 @@ class ObjectCopy(ObjectUpload, ServerCopy):
             self._described = describe_object(head.headers)
             self._step, self.url = UploadStep.BEGIN, self.job.destination
         elif exchange.step is UploadStep.PUT:
-            self._read_result(exchange)
+            tag = self._read_result(exchange)
             self.host.note_moved(self, self.job.size_bytes)
-            self._finish()
+            if tag == self._relay.fetched.etag:
+                self._finish()
+            else:
+                self._look_at_object(head)
         elif exchange.step is UploadStep.PART:
             tag = self._read_result(exchange)
             first, length = self._division.get_range(exchange.number)
@@ -175,7 +178,9 @@ class ObjectCopy(ObjectUpload, ServerCopy):
     def _refuse_step(self, exchange: ObjectExchange, head: ResponseHead) -> None:
         code = find_error_code(self.url, exchange.document)
         is_copy = exchange.step in (UploadStep.PUT, UploadStep.PART)
-        if head.status == _CHANGED:
+        if exchange.step is UploadStep.LOOK:
+            super()._refuse_step(exchange, head)
+        elif head.status == _CHANGED:
             self._give_up_changed()
         elif head.status in _CANNOT_COPY or (is_copy and head.status == _FORBIDDEN and code == "AccessDenied"):
             reason = explain_refusal(head.status_line, "" if code == "AccessDenied" else code)

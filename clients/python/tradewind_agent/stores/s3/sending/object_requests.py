@@ -21,6 +21,7 @@ class UploadStep(Enum):
     JOIN = "join the parts"
     CHECK = "look whether the parts were joined already"
     VERIFY = "look whether the object has its properties: an earlier run may have started the upload with others"
+    LOOK = "look whether the object is there, as an answer states no sum of it"
     ABORT = "have the store forget the parts, which would cost their owner until somebody does"
 
 

@@ -12,7 +12,6 @@ from tradewind_agent.engine.http.request_head import make_request_head
 from tradewind_agent.engine.http.sending.document import Document
 from tradewind_agent.engine.jobs import UploadJob
 from tradewind_agent.engine.local.ranges import RangeSet
-from tradewind_agent.engine.local.stated_checksums import find_tagged_checksum, has_encryption
 from tradewind_agent.engine.origin.limits import LOAD_STATUSES
 from tradewind_agent.engine.transfer_host import TransferHost
 from tradewind_agent.engine.upload_exchange import FileSlice, UploadExchange
@@ -24,14 +23,12 @@ from tradewind_agent.stores.s3.refusals import (
     find_error_code,
     find_error_message,
 )
-from tradewind_agent.stores.s3.sending.divided_upload import OTHER_BYTES, SUM_HEADER, DividedUpload
+from tradewind_agent.stores.s3.sending.divided_upload import SUM_HEADER
+from tradewind_agent.stores.s3.sending.judged_upload import JudgedUpload
 from tradewind_agent.stores.s3.sending.multipart import (
     PARTS_A_PAGE,
-    compute_joined_sum,
     compute_joined_tag,
-    find_joined_sum,
     find_upload_id,
-    is_completed,
     make_subresource,
     parse_parts,
     parse_upload_id,
@@ -43,17 +40,15 @@ _OK, _FORBIDDEN, _BROKEN = 200, 403, 500
 _CANNOT_LIST = frozenset({403, 404, 405, 501})
 _MOST_RESTARTS, _MOST_ABORTS = 3, 3
 
-_PASSING = frozenset({"RequestTimeout", "BadDigest", "InternalError", "OperationAborted"})
+_PASSING = frozenset({"RequestTimeout", "IncompleteBody", "BadDigest", "InternalError", "OperationAborted"})
 """Codes of refusals that may pass, whatever their status."""
 
 
-class ObjectUpload(DividedUpload):
+class ObjectUpload(JudgedUpload):
     """The upload of one file to a bucket.
 
     ``bucket`` : where the bucket is requested; ``key`` : of the object.
     """
-
-    _has_local_source = True
 
     def __init__(self, job: UploadJob, host: TransferHost, bucket: Url, key: str) -> None:
         super().__init__(job, host)
@@ -108,7 +103,7 @@ class ObjectUpload(DividedUpload):
             case UploadStep.LIST:
                 query = {"uploadId": self._store_id, "max-parts": str(PARTS_A_PAGE)}
                 query |= {"part-number-marker": self._marker} if self._marker else {}
-            case UploadStep.CHECK | UploadStep.VERIFY:
+            case UploadStep.CHECK | UploadStep.VERIFY | UploadStep.LOOK:
                 return self._send_step("HEAD", place, None, {})
             case UploadStep.ABORT:
                 return self._send_step("DELETE", make_subresource(place, {"uploadId": self._store_id}), None, {})
@@ -178,10 +173,6 @@ class ObjectUpload(DividedUpload):
     def _has_source_changed(self) -> bool:
         return not self._is_as_listed(os.fstat(self._require_source()))
 
-    def _go_on_if_undealt(self) -> None:
-        if self.has_undealt:
-            self.host.make_available(self)
-
     def _go_on_from(self, exchange: ObjectExchange, head: ResponseHead) -> None:
         """Go on from a step that is done."""
         url, document = self.url, exchange.document
@@ -201,6 +192,8 @@ class ObjectUpload(DividedUpload):
                 self._begin_parts(parse_upload_id(url, document), {})
             case UploadStep.CHECK | UploadStep.VERIFY:
                 self._judge_joined(exchange.step, head)
+            case UploadStep.LOOK:
+                self._judge_stored_object(head)
             case UploadStep.PART:
                 self._require_sum(head, self._sums[exchange.number])
                 first, length = self._division.get_range(exchange.number)
@@ -211,44 +204,6 @@ class ObjectUpload(DividedUpload):
             case UploadStep.JOIN:
                 self._judge_completion(head, document)
 
-    def _judge_completion(self, head: ResponseHead, document: bytes) -> None:
-        """Go on from an answer to the joining of parts; it may be an error, or state the sum of other parts."""
-        if not is_completed(self.url, document):
-            raise UnusableSource(explain_refusal(head.status_line, find_error_code(self.url, document)))
-        if find_joined_sum(self.url, document) not in (None, compute_joined_sum(self._sums)):
-            self.give_up(OTHER_BYTES)
-        else:
-            self._finish_joined()
-
-    def _require_sum(self, head: ResponseHead, sent: str) -> None:
-        """See that the store has what was sent, where it says so.
-
-        Raises
-        ------
-        UnusableSource
-        """
-        if head.headers.get(SUM_HEADER, sent) != sent:
-            raise UnusableSource(OTHER_BYTES)
-
-    def _finish_put(self, head: ResponseHead) -> None:
-        """Finish an object that is stored; where the store states no sum of it, its tag is compared if it is one."""
-        tagged = find_tagged_checksum(head.headers)
-        is_encrypted = has_encryption(head.headers)  # the tag may be a sum of what is encrypted
-        if tagged is None or is_encrypted or SUM_HEADER in head.headers or not self._has_local_source:
-            self._finish()
-            return
-        self._preparing = True
-
-        def go_on(tag: str | None) -> None:
-            self._preparing = False
-            if tag == f'"{tagged.digest.hex()}"':
-                self._finish()
-            else:
-                self.fault(FileFault(OTHER_BYTES))
-                self._go_on_if_undealt()
-
-        self._run_then(self._compute_tag, go_on)
-
     def _judge_joined(self, step: UploadStep, head: ResponseHead) -> None:
         """Finish if the object is what the parts become, with its properties: others may have started its upload."""
         is_joined = step is UploadStep.VERIFY or head.headers.get("etag") == compute_joined_tag(self._etags) is not None
@@ -256,13 +211,6 @@ class ObjectUpload(DividedUpload):
             self._finish()
         else:
             self._restart()
-
-    def _finish_joined(self) -> None:
-        if not self._is_adopted:
-            self._finish()
-        else:
-            self._step = UploadStep.VERIFY
-            self.host.make_available(self)
 
     def _refuse_step(self, exchange: ObjectExchange, head: ResponseHead) -> None:
         """Handle a refusal; a store that lists no unfinished uploads gets the file from its beginning."""
@@ -275,6 +223,8 @@ class ObjectUpload(DividedUpload):
         elif code == "NoSuchUpload" and exchange.step is UploadStep.JOIN:
             self._step = UploadStep.CHECK
             self.host.make_available(self)
+        elif exchange.step is UploadStep.LOOK:
+            self._judge_stored_object(head)
         elif exchange.step in (UploadStep.CHECK, UploadStep.VERIFY) or self._is_upload_unusable(exchange, code):
             self._restart()
         elif head.status in LOAD_STATUSES and not (head.status == _FORBIDDEN and code):
