@@ -12,12 +12,12 @@ import pytest
 
 from tests.conditions import eventually
 from tests.integration.agent.support.command import environment, run, start
+from tests.integration.agent.support.preparing import prepare
 from tests.integration.resources.children import cpus_of, notes
 from tests.integration.serve_files.serving import serving
 from tests.unit.resources.test_frequencies import INTEL_PSTATE, build_tree, read_caps
 from tradewind.parameters import Parameters
 from tradewind_agent.copy.options import CopyOptions
-from tradewind_agent.copy.run import prepare
 from tradewind_agent.copy.run import run as run_copy
 from tradewind_agent.resources.host_files import HostFolders, KernelFiles
 from tradewind_agent.resources.limiter import ResourceLimiter

@@ -6,6 +6,7 @@ from zlib import crc32
 
 import pytest
 
+from tests.integration.engine.servers.stream_server import RequestHead
 from tests.integration.stores.object_store import ObjectStore
 from tests.integration.stores.test_s3_uploads import CONTENT, PART_BYTES, SMALL, send, short_parts  # noqa: F401
 
@@ -91,6 +92,18 @@ def test_object_of_another_size_behind_an_answer_without_sum_or_tag_is_a_failure
 def test_object_that_is_missing_behind_an_answer_without_sum_or_tag_is_a_failure(tmp_path: Path):
     (failure,) = send(ObjectStore(stated=lambda _: {"ETag": ""}), tmp_path / "f", SMALL).failures
     assert "does not have the object" in failure.reason
+
+
+@pytest.mark.parametrize("status", ["503 Slow Down", "500 Internal Server Error", "429 Too Many Requests"])
+@pytest.mark.parametrize("is_stored", [True, False])
+def test_object_is_looked_at_again_where_the_store_is_overloaded(tmp_path: Path, status: str, *, is_stored: bool):
+    def fault(head: RequestHead, nth: int) -> tuple[str, str] | None:
+        return (status, "SlowDown") if head.method == "HEAD" and nth == 1 else None
+
+    store = ObjectStore(fault=fault, stated=lambda _: {"ETag": ""}, shows_sizes=is_stored)
+    failures = send(store, tmp_path / "f", SMALL).failures
+    assert store.requests.count("HEAD") > 1
+    assert bool(failures) is not is_stored
 
 
 @pytest.mark.parametrize("states_tag", [True, False])

@@ -36,3 +36,21 @@ def test_tag_of_time_and_size_is_no_stronger_than_the_time(date: str, *, is_stro
     assert FileIdentity.from_answer(fields, 300).validator == (fields["etag"] if is_strong else None)
     assert FileIdentity.from_answer(fields, 301).validator == fields["etag"]
     assert FileIdentity.from_answer({**fields, "etag": '"other"'}, 300).validator == '"other"'
+
+
+def test_tag_that_is_made_of_a_time_that_all_versions_have_names_none():
+    fields = {"last-modified": "Thu, 01 Jan 1970 00:00:01 GMT", "etag": '"1-12c"'}
+    answered = FileIdentity.from_answer(fields, 300, now=NOW)
+    assert (answered.etag, answered.validator) == (None, None)
+    assert FileIdentity.from_answer(fields, 301, now=NOW).validator == '"1-12c"'
+
+
+@pytest.mark.parametrize(("day", "is_strong"), [("01 Dec", False), ("03 Dec", True)])
+def test_tag_of_a_time_that_no_clock_has_had_counts_as_it_is(day: str, *, is_strong: bool):
+    modified_at = datetime(2026, 12, int(day[:2]), tzinfo=UTC)
+    fields = {
+        "last-modified": f"{modified_at:%a}, {day} 2026 00:00:00 GMT",
+        "date": "Mon, 30 Nov 2026 12:00:00 GMT",
+        "etag": f'"{int(modified_at.timestamp()):x}-{300:x}"',
+    }
+    assert FileIdentity.from_answer(fields, 300, now=NOW).validator == (fields["etag"] if is_strong else None)

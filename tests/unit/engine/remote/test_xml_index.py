@@ -70,6 +70,13 @@ def test_listing_by_folders_goes_on_with_all_keys():
     assert page.next_page.target == "/bucket/?prefix=set%2F"
 
 
+def test_listing_whose_list_of_folders_is_empty_is_that_of_all_keys():
+    url = Url.parse("http://store/bucket/?prefix=set/")
+    page = parse_index(url, "application/xml", bucket_list("set/a", head="<CommonPrefixes></CommonPrefixes>"))
+    assert [entry.name for entry in page.entries] == ["set/a"]
+    assert page.next_page is None
+
+
 def test_cut_listing_that_leads_nowhere_is_refused():
     with pytest.raises(UnusableSource, match="does not say how to go on"):
         parse_index(BUCKET, "application/xml", bucket_list(head="<IsTruncated>true</IsTruncated>"))

@@ -11,6 +11,8 @@ _ONE_CLOCK = timedelta(seconds=1)
 _TWO_CLOCKS = timedelta(seconds=60)
 """The same, where the server sends no `Date` and this host's clock stands in for it: the two may differ."""
 
+_SET_BY_HAND = timedelta(days=1)
+"""A time of modification that lies so far after the present is none of a clock."""
 
 _EMPTY_TAG = '""'
 """A tag that names no version: programs send it with every answer."""
@@ -45,16 +47,20 @@ class FileIdentity(NamedTuple):
     @classmethod
     def from_answer(cls, fields: HeaderFields, size_bytes: int | None, *, now: datetime | None = None) -> Self:
         """Read the version from the header of an answer that arrived ``now``."""
-        last_modified = fields.get("last-modified") or None
+        last_modified, now = fields.get("last-modified") or None, now or datetime.now(UTC)
+        etag = fields.get("etag") or None
         modified_at = parse_http_date(last_modified or "")
-        if modified_at is not None and not states_time(modified_at.timestamp()):
-            last_modified = None
-        etag = fields.get("etag")
+        if modified_at is not None:
+            is_tag_of_time = _is_tag_of_time(etag, modified_at, size_bytes)
+            if not states_time(modified_at.timestamp()):
+                last_modified, etag = None, None if is_tag_of_time else etag
+            elif is_tag_of_time and modified_at - (parse_http_date(fields.get("date") or "") or now) > _SET_BY_HAND:
+                last_modified = None  # it says nothing of when the file changed; the tag is all that there is
         return cls(
             size_bytes,
-            None if etag == _EMPTY_TAG else etag or None,
+            None if etag == _EMPTY_TAG else etag,
             last_modified,
-            _is_strong_time(last_modified, fields.get("date"), now or datetime.now(UTC)),
+            _is_strong_time(last_modified, fields.get("date"), now),
         )
 
     def contradicts(self, other: Self) -> bool:
@@ -90,10 +96,13 @@ class FileIdentity(NamedTuple):
     @property
     def _has_tag_of_time(self) -> bool:
         """Return whether the tag is made of time and size alone, as nginx makes it: it says no more than they do."""
-        modified_at = parse_http_date(self.last_modified or "")
-        if modified_at is None or self.size_bytes is None:
-            return False
-        return self.etag == f'"{int(modified_at.timestamp()):x}-{self.size_bytes:x}"'
+        return _is_tag_of_time(self.etag, parse_http_date(self.last_modified or ""), self.size_bytes)
+
+
+def _is_tag_of_time(etag: str | None, modified_at: datetime | None, size_bytes: int | None) -> bool:
+    if modified_at is None or size_bytes is None:
+        return False
+    return etag == f'"{int(modified_at.timestamp()):x}-{size_bytes:x}"'
 
 
 def _is_strong_time(last_modified: str | None, date: str | None, now: datetime) -> bool:

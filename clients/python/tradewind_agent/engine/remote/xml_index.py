@@ -57,7 +57,7 @@ def parse_bucket_list(url: Url, body: bytes) -> IndexPage:
     if root.tag != "ListBucketResult":
         raise UnusableSource(f"{url} answers with XML of an unknown form ({root.tag}); name its files in a manifest")
     query = parse_qsl(url.target.partition("?")[2], keep_blank_values=True, errors="surrogateescape")
-    if root.find("CommonPrefixes") is not None or "delimiter" in dict(query):
+    if root.find("CommonPrefixes/Prefix") is not None or "delimiter" in dict(query):
         return IndexPage(entries=(), next_page=_list_all_keys(url, query))
     is_escaped = root.findtext("EncodingType", "") == "url"
     keys = [(_read_key(each, is_escaped=is_escaped), each) for each in root.iter("Contents")]

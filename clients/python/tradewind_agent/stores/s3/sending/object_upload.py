@@ -12,7 +12,7 @@ from tradewind_agent.engine.http.request_head import make_request_head
 from tradewind_agent.engine.http.sending.document import Document
 from tradewind_agent.engine.jobs import UploadJob
 from tradewind_agent.engine.local.ranges import RangeSet
-from tradewind_agent.engine.origin.limits import LOAD_STATUSES
+from tradewind_agent.engine.origin.limits import BUSY_STATUSES, LOAD_STATUSES, TOO_MANY_REQUESTS
 from tradewind_agent.engine.transfer_host import TransferHost
 from tradewind_agent.engine.upload_exchange import FileSlice, UploadExchange
 from tradewind_agent.errors import FileFault, RefusedByServer, UnusableSource
@@ -39,6 +39,9 @@ from tradewind_agent.stores.s3.sending.object_requests import ObjectExchange, Up
 _OK, _FORBIDDEN, _BROKEN = 200, 403, 500
 _CANNOT_LIST = frozenset({403, 404, 405, 501})
 _MOST_RESTARTS, _MOST_ABORTS = 3, 3
+
+_OVERLOADED = frozenset({500, 502, 504, TOO_MANY_REQUESTS}) | BUSY_STATUSES
+"""Statuses of a store that does not answer now, and says nothing of an object."""
 
 _PASSING = frozenset({"RequestTimeout", "IncompleteBody", "BadDigest", "InternalError", "OperationAborted"})
 """Codes of refusals that may pass, whatever their status."""
@@ -223,7 +226,7 @@ class ObjectUpload(JudgedUpload):
         elif code == "NoSuchUpload" and exchange.step is UploadStep.JOIN:
             self._step = UploadStep.CHECK
             self.host.make_available(self)
-        elif exchange.step is UploadStep.LOOK:
+        elif exchange.step is UploadStep.LOOK and head.status not in _OVERLOADED:
             self._judge_stored_object(head)
         elif exchange.step in (UploadStep.CHECK, UploadStep.VERIFY) or self._is_upload_unusable(exchange, code):
             self._restart()
