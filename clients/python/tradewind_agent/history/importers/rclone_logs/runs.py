@@ -244,7 +244,8 @@ class Event:
         started_at = self.at - timedelta(seconds=self.elapsed_s)
         if started_at > run.ended_at:
             return True
-        has_fewer_bytes = read_count(self.stats, "bytes") < read_count(run.stats, "bytes")
+        moved, moved_before = self.stats.get("bytes"), run.stats.get("bytes")
+        has_fewer_bytes = isinstance(moved, int) and isinstance(moved_before, int) and moved < moved_before
         run_started_at = run.ended_at - timedelta(seconds=run.elapsed_s)
         is_older = self.at < run.ended_at and run_started_at - started_at > _ROUNDED
         return (has_fewer_bytes or is_older or started_at - run_started_at > _ROUNDED) and run.is_complete
