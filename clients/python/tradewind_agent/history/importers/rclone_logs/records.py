@@ -32,7 +32,8 @@ from tradewind_agent.history.importers.ports import (
 )
 from tradewind_agent.history.importers.rclone_logs.file_lines import FileLines
 from tradewind_agent.history.importers.rclone_logs.messages import read_messages
-from tradewind_agent.history.importers.rclone_logs.runs import Run, read_count, read_seconds, split_runs
+from tradewind_agent.history.importers.rclone_logs.runs import Run, split_runs
+from tradewind_agent.history.importers.rclone_logs.stats import read_count, read_seconds
 from tradewind_agent.history.importers.repeats import SKIPPED, RepeatedTransfers
 
 _LOCAL = "local"

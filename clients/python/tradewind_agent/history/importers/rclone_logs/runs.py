@@ -9,13 +9,19 @@ from typing import Self
 
 from tradewind.errors import InvalidValue
 from tradewind.units import BITS_PER_BYTE
-from tradewind_agent.history.importers import json_messages
-from tradewind_agent.history.importers.fields import parse_number
 from tradewind_agent.history.importers.json_messages import find_object, find_text
 from tradewind_agent.history.importers.log_text import Line
 from tradewind_agent.history.importers.ports import RefusedRow, refuse_row
 from tradewind_agent.history.importers.rclone_logs.file_lines import FileLines
 from tradewind_agent.history.importers.rclone_logs.messages import NOT_IN_ORDER, Message
+from tradewind_agent.history.importers.rclone_logs.stats import (
+    are_complete,
+    can_become,
+    is_same_work,
+    parse_moment,
+    read_count,
+    read_seconds,
+)
 from tradewind_agent.movers.rate_option import parse_rates
 
 _COPIED = re.compile(r"(Multi-thread )?Copied \((?!server)")
@@ -35,7 +41,6 @@ _LIMITED = re.compile(
 _ROUNDED = timedelta(seconds=2)
 """By which two starts of one run may differ where a log has times in full seconds."""
 
-_LONGEST_RUN_S = 1e8
 _SAME_START_S, _SAME_START_ROUNDED_S = 0.1, 1.1
 """By which the starts of one run differ that its stats lines say, with and without fractions of a second."""
 
@@ -50,6 +55,8 @@ class Run:
     ``files`` : what lines up to its last stats line tell; ``later_files`` : of the lines behind that one, which are of
     this run or of the next.
     ``rest`` : what follows with a later start, of another run if lines of this one come again.
+    ``behind`` : a run that started with this one and is before it in the log, though its first stats, which can be
+    later ones of this run, are newer: both are one run if the log is not in order. ``has_earlier_lines`` : it is not.
     ``is_mixed`` : another run wrote into the file meanwhile, so that lines of single files may be of either.
     """
 
@@ -58,6 +65,7 @@ class Run:
     ended_at: datetime | None = None
     stats: Mapping[str, object] = field(default_factory=dict)
     elapsed_s: float = 0.0
+    first_stats: Mapping[str, object] = field(default_factory=dict)
     first_elapsed_s: float = 0.0
     files: FileLines = field(default_factory=FileLines)
     later_files: FileLines = field(default_factory=FileLines)
@@ -70,6 +78,8 @@ class Run:
     is_mixed: bool = False
     has_ended: bool = False
     rest: "Run | None" = None
+    behind: "Run | None" = None
+    has_earlier_lines: bool = False
 
     def note(self, event: "Event") -> None:
         """Add the information of a line."""
@@ -100,9 +110,7 @@ class Run:
     @property
     def is_complete(self) -> bool:
         """Whether its last stats say that all is moved."""
-        bytes_left = read_count(self.stats, "totalBytes") - read_count(self.stats, "bytes")
-        files_left = read_count(self.stats, "totalTransfers") - read_count(self.stats, "transfers")
-        return bytes_left <= 0 and files_left <= 0 and not self.stats.get("transferring")
+        return are_complete(self.stats)
 
     @property
     def is_over(self) -> bool:
@@ -112,10 +120,25 @@ class Run:
         return self.is_complete or self.has_ended
 
     def has_earlier_line(self, event: "Event") -> bool:
-        """Return whether stats behind others of this run are older than all of them: the log is not in order."""
+        """Return whether stats behind others of this run may be earlier ones of it: the log may not be in order."""
         if self.ended_at is None or event.at is None or not 0 < event.elapsed_s < self.first_elapsed_s:
             return False
-        return event.at < self.ended_at and self._started_as(event)
+        return event.at < self.ended_at and self._started_as(event) and can_become(event.stats, self.first_stats)
+
+    @property
+    def is_out_of_order(self) -> bool:
+        """Whether this is the beginning of the run before it, in a log that a search sorted by the newest.
+
+        A run that came further is its own, as where logs of hosts are put together. So is one that moved all of its
+        files, unless the other run is known to be out of order.
+        """
+        later = self.behind
+        if later is None or self.elapsed_s >= later.first_elapsed_s or not can_become(self.stats, later.first_stats):
+            return False
+        if not self.is_complete:
+            return True
+        is_one_line = self.elapsed_s == self.first_elapsed_s
+        return is_one_line and (later.has_earlier_lines or is_same_work(self.stats, later.first_stats))
 
     def _started_as(self, event: "Event") -> bool:
         """Return whether stats are of a run that started when this one did."""
@@ -161,7 +184,8 @@ class Run:
     def _note_stats(self, event: "Event") -> None:
         self.close()
         stats = event.stats
-        self.first_elapsed_s = self.first_elapsed_s or event.elapsed_s
+        if not self.first_elapsed_s:
+            self.first_elapsed_s, self.first_stats = event.elapsed_s, stats
         self.last_stats, self.stats, self.elapsed_s, self.ended_at = event.line, stats, event.elapsed_s, event.at
         in_flight = stats.get("transferring")
         if isinstance(in_flight, list):
@@ -197,7 +221,7 @@ class Event:
             message,
             stats,
             read_seconds(stats, "elapsedTime"),
-            _parse_moment(find_text(message, "time")) if stats else None,
+            parse_moment(find_text(message, "time")) if stats else None,
             _STARTED.match(spoken),
             _LIMITED.match(spoken),
         )
@@ -220,9 +244,11 @@ class Event:
         started_at = self.at - timedelta(seconds=self.elapsed_s)
         if started_at > run.ended_at:
             return True
+        moved, moved_before = self.stats.get("bytes"), run.stats.get("bytes")
+        has_fewer_bytes = isinstance(moved, int) and isinstance(moved_before, int) and moved < moved_before
         run_started_at = run.ended_at - timedelta(seconds=run.elapsed_s)
         is_older = self.at < run.ended_at and run_started_at - started_at > _ROUNDED
-        return (started_at - run_started_at > _ROUNDED or is_older) and run.is_complete
+        return (has_fewer_bytes or is_older or started_at - run_started_at > _ROUNDED) and run.is_complete
 
     def may_be_of_another_run(self, run: Run) -> bool:
         """Return whether these stats started at another time than those of a run that goes on; versions since 1.53
@@ -262,11 +288,9 @@ class _Writer:
     run: Run | None = None
     aside: deque[Run] = field(default_factory=deque)
 
-    def note(self, event: Event) -> Iterator[Run]:
+    def note(self, event: Event) -> Iterator[Run | RefusedRow]:
         """Add a line to its run; yield a run that is over."""
         run = self.run
-        if event.at is not None and run is not None and run.ended_at is not None and event.at < run.ended_at:
-            self._require_order(event)
         if event.stats and (earlier := next((each for each in self.aside if each.goes_on_in(event)), None)):
             earlier.note(event)
             earlier.is_mixed = True
@@ -277,70 +301,43 @@ class _Writer:
             run.close()
             self.aside.append(run)
             run = None
+        elif run is not None and (later := self._find_later_lines(event)) is not None:
+            self.aside.append(run)
+            run = Run(event.line, behind=later)
         elif run is not None and event.is_of_later_run(run):
             self.aside.append(run)
             run = Run(event.line, later_files=run.later_files)
         elif run is not None and event.may_be_of_another_run(run):
             self.aside.append(run)
             run.rest = run = Run(event.line)
-        if len(self.aside) > _MOST_ASIDE:
-            yield from _unless_continued(self.aside.popleft())
         self.run = run or Run(event.line)
         self.run.note(event)
+        while len(self.aside) > _MOST_ASIDE:
+            yield from self._finish(self.aside.popleft())
 
-    def _require_order(self, event: Event) -> None:
-        """Refuse stats that are older than those before them of one run, as where a search sorts the newest first.
+    def _find_later_lines(self, event: Event) -> Run | None:
+        """Return the run that stats may begin though they are behind it and older, as where the newest is first."""
+        if event.at is None or self.run is None or self.run.ended_at is None or event.at >= self.run.ended_at:
+            return None
+        found = next((each for each in (*self.aside, self.run) if each.has_earlier_line(event)), None)
+        return None if found is None else found.behind or found
 
-        Raises
-        ------
-        InvalidValue : says how to sort the log.
-        """
-        for run in (*self.aside, *([] if self.run is None else [self.run])):
-            if run.has_earlier_line(event):
-                run.is_mixed = True
-                raise InvalidValue("row", NOT_IN_ORDER)
-
-    def close(self) -> Iterator[Run]:
+    def close(self) -> Iterator[Run | RefusedRow]:
         """Yield the runs that the end of the log ends."""
-        for earlier in self.aside:
-            yield from _unless_continued(earlier)
+        while self.aside:
+            yield from self._finish(self.aside.popleft())
         if self.run is not None:
             self.run.close()
-            yield self.run
+            yield from self._finish(self.run)
 
-
-def _unless_continued(run: Run) -> Iterator[Run]:
-    """Yield a run, but none that no further line is of: its rest is the same run, during which the clock was set."""
-    if run.rest is None or run.is_mixed:
-        yield run
-    else:
-        run.rest.continue_run(run)
-
-
-def read_seconds(stats: Mapping[str, object], key: str) -> float:
-    """Return a time of stats, s; 0 where they lack it."""
-    value = stats.get(key)
-    if type(value) is float and 0 <= value <= _LONGEST_RUN_S:  # nearly always
-        return value
-    text = find_text(stats, key)
-    seconds = parse_number(f"stats.{key}", text) if text else 0.0
-    if seconds > _LONGEST_RUN_S:
-        raise InvalidValue(f"stats.{key}", f"is no time of a run: {seconds:g} s")
-    return seconds
-
-
-def read_count(stats: Mapping[str, object], key: str) -> int:
-    """Return a count of stats; 0 where they lack it."""
-    return json_messages.read_count(f"stats.{key}", stats, key)
-
-
-def _parse_moment(text: str) -> datetime | None:
-    if not text:
-        return None
-    try:
-        at = datetime.fromisoformat(text)
-    except ValueError:
-        raise InvalidValue("ended_at", f"is no time: {text[:40]!r}") from None
-    if at.utcoffset() is None:
-        raise InvalidValue("ended_at", f"has no zone: {text[:40]!r}")
-    return at
+    def _finish(self, run: Run) -> Iterator[Run | RefusedRow]:
+        """Yield a run, or why it is none of its own; nothing if its rest is the same run, whose clock was set."""
+        behind_it = (each for each in (*self.aside, self.run) if each is not None and each.behind is run)
+        if any(each.is_out_of_order for each in behind_it):
+            run.is_mixed = run.has_earlier_lines = True
+        if run.is_out_of_order and run.last_stats is not None:
+            yield refuse_row(run.last_stats.number, InvalidValue("row", NOT_IN_ORDER), run.last_stats.text)
+        elif run.rest is None or run.is_mixed:
+            yield run
+        else:
+            run.rest.continue_run(run)

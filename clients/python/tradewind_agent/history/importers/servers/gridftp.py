@@ -49,8 +49,10 @@ _COMPLETE = frozenset({"226", "250"})
 _RECEIVED = frozenset({"STOR", "ESTO", "APPE"})
 _SENT = frozenset({"RETR", "ERET"})
 _TRANSFERS = _RECEIVED | _SENT
-_REMEMBERED = 4096
 _TRANSFER_WITHIN = re.compile(r"\bDATE=\d{14}\S* .*\bNBYTES=\d")
+"""A transfer that text around it makes unreadable."""
+
+_REMEMBERED = 4096
 """Distinct settings and pairs of ends of a log."""
 
 _MOST_TASKS = 10_000

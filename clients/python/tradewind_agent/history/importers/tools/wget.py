@@ -50,6 +50,7 @@ class _Request:
     """The file that is being fetched: its address, the last answer's code, and what an earlier try left on the disk.
 
     ``left_bytes`` : what a partial answer has, by the line of lengths; an earlier run may have left the rest.
+    ``has_lines`` : lines are behind its first one, in whatever language; not all answers of FTP have a code there.
     """
 
     url: str = ""
@@ -57,6 +58,25 @@ class _Request:
     code: str = ""
     held_bytes: int = 0
     left_bytes: int | None = None
+    has_lines: bool = False
+
+    def note(self, text: str) -> None:
+        """Add what a line behind the first one says."""
+        self.has_lines = True
+        if (answer := _ANSWER.match(text)) is not None:
+            self.code, self.left_bytes = answer["code"] or _PARTIAL, None
+        elif self.code == _PARTIAL and self.left_bytes is None:
+            self.left_bytes = _read_left_bytes(text)
+
+    def require_own(self, ended_at: str) -> None:
+        """Refuse an end that is right behind this request though it was not after it, as where the newest is first.
+
+        Raises
+        ------
+        InvalidValue : says how to sort the log.
+        """
+        if self.url and not self.has_lines and ended_at <= self.requested_at:
+            raise InvalidValue("row", "is of another request; sort the log by time, by `tac` if the newest is first")
 
 
 class WgetImporter:
@@ -91,13 +111,13 @@ def _list_rows(text: LogText, context: ImportContext, report: ImportReport) -> I
                 if record is not None:
                     yield ImportedRow(record, line.number, text=saved_text)
             elif (broken := _BROKEN.match(line.text)) is not None:
-                given_up = _read_broken(broken, line, request, context)
-                yield from given_up
-                request = _Request() if given_up else replace(request, held_bytes=int(broken["at_byte"][:18]))
-            elif (answer := _ANSWER.match(line.text)) is not None:
-                request.code, request.left_bytes = answer["code"] or _PARTIAL, None
-            elif request.code == _PARTIAL and request.left_bytes is None:
-                request.left_bytes = _read_left_bytes(line.text)
+                if _GIVES_UP.search(line.text) is None:
+                    request = replace(request, held_bytes=int(broken["at_byte"][:18]))
+                    continue
+                yield from _read_failure(broken, line, request, context, report)
+                request = _Request()
+            elif line.text.strip():
+                request.note(line.text)
         except InvalidValue as invalid:
             yield refuse_row(line.number, invalid, line.text)
 
@@ -118,12 +138,11 @@ def _read_record(
 
     Raises
     ------
-    InvalidValue : its rate or time is impossible, another line begins within it, or the log names no address.
+    InvalidValue : its rate or time is impossible, another line begins within it, or it is of another request.
     """
     if _RATE.search(line.text, 1):
         raise InvalidValue("row", TWO_IN_ONE)
-    if request.url and not request.code and saved["at"] <= request.requested_at:
-        raise InvalidValue("row", "is of another request; sort the log by time, by `tac` if the newest is first")
+    request.require_own(saved["at"])
     held = request.held_bytes if request.code == _PARTIAL else 0
     came = int(saved["moved"][:19]) - held if request.left_bytes is None else request.left_bytes
     moved = round_within("outcome.bytes_moved", came, 0)
@@ -133,18 +152,26 @@ def _read_record(
     return _build_record(saved, line, request, context, moved=moved, size=moved, status=Status.SUCCEEDED)
 
 
-def _read_broken(broken: re.Match[str], line: Line, request: _Request, context: ImportContext) -> list[ImportedRow]:
-    """Return the record of a file that wget gave up, none if another try follows.
+def _read_failure(
+    broken: re.Match[str], line: Line, request: _Request, context: ImportContext, report: ImportReport
+) -> Iterator[ImportedRow]:
+    """Yield the record of a file that wget gave up; none if it moved nothing.
 
     What earlier tries brought is none of its bytes.
+
+    Raises
+    ------
+    InvalidValue : its rate or time is impossible, or it is of another request.
     """
-    if _GIVES_UP.search(line.text) is None:
-        return []
+    request.require_own(broken["at"])
     held = request.held_bytes if request.code == _PARTIAL else 0
     moved = round_within("outcome.bytes_moved", int(broken["at_byte"][:18]) - held, 0)
+    if moved == 0:
+        report.skip("files that were given up before their first byte")
+        return
     size = max(int((broken["size"] or broken["at_byte"])[:18]), moved)
     record = _build_record(broken, line, request, context, moved=moved, size=size, status=Status.FAILED)
-    return [ImportedRow(record, line.number, text=f"{request.url}\n{line.text}")]
+    yield ImportedRow(record, line.number, text=f"{request.url}\n{line.text}")
 
 
 def _build_record(

@@ -1,0 +1,62 @@
+"""Files of wget and the requests that they are of: by FTP, given up, or in a log whose newest line is first."""
+
+import pytest
+
+from tests.unit.importers.logs import ENDS, run
+from tradewind.transfer import Status
+
+_FTP = [
+    "           => 'a'",
+    "Logging in as anonymous ... Logged in!",
+    "==> SYST ... done.    ==> PWD ... done.",
+    "==> TYPE I ... done.  ==> CWD not needed.",
+    "==> SIZE a ... 400000",
+    "==> PASV ... done.    ==> RETR a ... done.",
+    "Length: 400000 (391K) (unauthoritative)",
+    "",
+]
+
+
+@pytest.mark.parametrize("ended_at", ["10:00:05", "10:00:01", "09:00:15"])
+@pytest.mark.parametrize("answers", [_FTP, ["==> RETR a ... done."], ["Longueur : 400000 (391K) (non certifiée)"]])
+def test_file_by_ftp_is_read_in_the_second_of_its_request_and_where_the_clock_was_set_back(answers, ended_at):
+    request, end = "--2026-03-01 10:00:05--  ftp://h.example.org/a", "(9.54 MB/s) - 'a' saved [400000]"
+    imported, refused, _ = run([request, *answers, f"2026-03-01 {ended_at} {end}"], ENDS)
+    assert ([each.record.outcome.bytes_moved for each in imported], refused) == ([400_000], [])
+
+
+def _list_two(end: str) -> list[str]:
+    lines = []
+    for second, host in ((0, "north"), (10, "south")):
+        lines += [f"--2026-03-01 10:00:{second:02}--  ftp://{host}.example.org/a", *_FTP]
+        lines += [f"2026-03-01 10:00:{second + 5:02} (9.54 MB/s) - {end}", ""]
+    return lines
+
+
+@pytest.mark.parametrize(
+    "end", ["'a' saved [400000]", "Read error at byte 40000/400000 (Connection reset). Giving up."]
+)
+def test_end_behind_the_request_of_another_file_is_refused(end):
+    lines = _list_two(end)
+    assert [each.record.source for each in run(lines, ENDS)[0]] == ["north.example.org", "south.example.org"]
+    imported, refused, _ = run(lines[::-1], ENDS)
+    assert "north.example.org" not in {each.record.source for each in imported}
+    assert "south.example.org" not in {each.record.source for each in imported}
+    assert "sort the log by time" in refused[-1].reason
+
+
+def test_file_that_was_given_up_before_its_first_byte_is_skipped():
+    lines = [
+        "--2026-03-01 10:00:00--  https://h.example.org/a",
+        "HTTP request sent, awaiting response... 200 OK",
+        "2026-03-01 10:00:05 (0.00 B/s) - Connection closed at byte 0. Giving up.",
+        "--2026-03-01 10:00:06--  https://h.example.org/b",
+        "HTTP request sent, awaiting response... 200 OK",
+        "2026-03-01 10:00:09 (9.54 MB/s) - Connection closed at byte 20000000. Giving up.",
+    ]
+    imported, refused, report = run(lines, ENDS)
+    assert [(each.record.outcome.status, each.record.outcome.bytes_moved) for each in imported] == [
+        (Status.FAILED, 20_000_000)
+    ]
+    assert refused == []
+    assert any("given up" in why for why in report.skipped)
