@@ -18,7 +18,8 @@ from tradewind_agent.history.importers.csv_logs.dates import find_date
 from tradewind_agent.history.importers.csv_logs.names import DECLARED_UNITS, find_quantity, to_plain
 from tradewind_agent.history.importers.csv_logs.samples import Sample
 from tradewind_agent.history.importers.csv_logs.units_inference import RATE_UNITS, SIZE_UNITS, TIME_UNITS
-from tradewind_agent.history.importers.csv_verdicts import TRUTHS, normalise
+from tradewind_agent.history.importers.csv_verdicts import normalise
+from tradewind_agent.history.importers.csv_words.cells import TRUTHS
 from tradewind_agent.history.importers.fields import UNKNOWN_TEXTS
 from tradewind_agent.history.importers.instants import describe_epoch
 from tradewind_agent.history.importers.ports import ImportReport

@@ -18,12 +18,7 @@ from tradewind_agent.history.importers.csv_titles import (
     may_be_unchecked,
 )
 from tradewind_agent.history.importers.csv_verdicts import (
-    COUNT,
-    EXIT_CODES,
     LEAST_KNOWN,
-    OK_RESPONSES,
-    RESPONSES,
-    TRUTHS,
     NoTransfer,
     Reader,
     Verdict,
@@ -32,8 +27,14 @@ from tradewind_agent.history.importers.csv_verdicts import (
     find_operation,
     find_progress,
     find_unmoved,
-    find_word,
     normalise,
+)
+from tradewind_agent.history.importers.csv_words.cells import (
+    COUNT,
+    EXIT_CODES,
+    OK_RESPONSES,
+    RESPONSES,
+    TRUTHS,
     parse_code_number,
     parse_response,
     read_exit_code,
@@ -41,6 +42,7 @@ from tradewind_agent.history.importers.csv_verdicts import (
     read_response,
     read_word,
 )
+from tradewind_agent.history.importers.csv_words.phrases import find_word
 from tradewind_agent.history.importers.fields import UNKNOWN_TEXTS
 from tradewind_agent.history.importers.ports import ImportReport
 
