@@ -118,6 +118,8 @@ def find_command(values: Sequence[str]) -> Reader | None:
     known = sum(each in _TRANSFERS | _OTHER_COMMANDS | _UNMOVED for each in plain)
     has_dry_runs = any(_DRY_RUN.search(value) for value in values)
     has_others = any(each in _OTHER_COMMANDS | _UNMOVED for each in plain)
+    if not has_dry_runs and set(plain).isdisjoint(_TRANSFERS | _UNMOVED):
+        return None  # such as a column of what was measured
     if not has_dry_runs and (not has_others or known < LEAST_KNOWN * len(values)):
         return None
     return lambda text: NoTransfer.SKIPPED if _DRY_RUN.search(text) else _read_operation(text)
