@@ -104,7 +104,9 @@ def test_titles_of_other_things_say_nothing_of_the_end(title):
     assert find_verdict_quantity(title) is None
 
 
-@pytest.mark.parametrize(("title", "cell"), [("type", "txt"), ("job_state", "TX"), ("md5_valid", "abc123")])
+@pytest.mark.parametrize(
+    ("title", "cell"), [("type", "txt"), ("job_state", "TX"), ("md5_valid", "abc123"), ("hash_match", "-1")]
+)
 def test_cells_that_are_no_verdict_change_nothing(tmp_path, title, cell):
     assert _list_statuses(_read(tmp_path, title, cell, cell)) == [Status.SUCCEEDED, Status.SUCCEEDED]
 

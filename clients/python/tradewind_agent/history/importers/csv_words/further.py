@@ -95,13 +95,17 @@ def _read_check(text: str) -> Verdict:
 def _find_truth(title: str, values: Sequence[str]) -> Reader | None:
     """Return how a column such as ``copy_ok`` is read, ``None`` where it holds other than truth values."""
     reader: Reader = partial(_read_verified, title) if may_be_unchecked(title) else read_truth
-    others = [value for value in values if normalise(value) not in TRUTHS]
+    others = [value for value in values if not _is_truth(value)]
     if others:
         has_text = any(parse_code_number(value) is None for value in others)
         is_mixed = any(map(names_failure, others)) or (has_text and len(others) <= (1 - LEAST_KNOWN) * len(values))
-        return _read_mixed(reader, title, lambda text: normalise(text) in TRUTHS) if is_mixed else None
+        return _read_mixed(reader, title, _is_truth) if is_mixed else None
     has_success = any(read_truth(value) is Status.SUCCEEDED for value in values)
     return reader if has_success or not may_be_unchecked(title) else None
+
+
+def _is_truth(text: str) -> bool:
+    return normalise(text) in TRUTHS and "-" not in text
 
 
 def _read_verified(title: str, text: str) -> Verdict:
