@@ -7,6 +7,7 @@ import pytest
 
 from tests.unit.importers.logs import ENDS, run
 from tradewind.errors import InvalidValue
+from tradewind.transfer import Status
 from tradewind_agent.importers import ImportContext
 
 
@@ -34,6 +35,36 @@ def test_end_alone_gives_the_start_by_the_duration(head, row):
 def test_yes_and_no_in_a_column_of_ends_are_no_times():
     record = _read_one("finished,duration (s),bytes,cc,p", "yes,20,40000000,2,1")
     assert record.duration_s == 20
+
+
+@pytest.mark.parametrize(
+    ("title", "ends"),
+    [
+        ("end", ("20.5", "41.5")),
+        ("stop", ("5", "10")),
+        ("end (s)", ("20.5", "41.5")),
+        ("end_time", ("10:00:20", "10:01:20")),
+        ("end", ("57:22.9", "58:22.9")),
+        ("end_date,end_time", ("2026-03-01,10:00:20", "2026-03-01,10:01:20")),
+    ],
+)
+def test_rows_whose_ends_are_no_dates_follow_each_other(title, ends):
+    lines = [f"bytes,duration (s),cc,p,{title}", *(f"40000000,20,2,1,{end}" for end in ends)]
+    context = ImportContext(source="alpha", destination="beta", started_at=datetime(2026, 3, 1, tzinfo=UTC))
+    imported, refused, report = run(lines, context)
+    starts = [datetime(2026, 3, 1, tzinfo=UTC), datetime(2026, 3, 1, 0, 0, 20, tzinfo=UTC)]
+    assert ([item.record.started_at for item in imported], refused) == (starts, [])
+    assert any("holds no dates" in assumption for assumption in report.assumptions)
+
+
+@pytest.mark.parametrize("head", ["finished,bytes,duration (s),cc,p", "finished,bytes,duration (s),cc,p,start"])
+@pytest.mark.parametrize(("good", "bad"), [("yes", "no"), ("True", "False"), ("1", "0")])
+def test_ends_of_truth_values_say_whether_rows_succeeded(head, good, bad):
+    lines = [head, *(f"{cell},40000000,20,2,1" for cell in (good, bad))]
+    if head.endswith("start"):
+        lines[1:] = [f"{line},2026-03-01 1{hour}:00:00" for hour, line in enumerate(lines[1:])]
+    imported, refused, _ = run(lines, ImportContext(source="alpha", destination="beta"))
+    assert ([item.record.outcome.status for item in imported], refused) == ([Status.SUCCEEDED, Status.FAILED], [])
 
 
 @pytest.mark.parametrize(

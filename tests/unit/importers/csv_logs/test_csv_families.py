@@ -207,7 +207,7 @@ def test_columns_that_are_not_read_are_named():
     (told,) = (each for each in report.assumptions if "not known" in each)
     assert told.startswith("columns that are not known tell nothing of a transfer: threads, Rack, extra0")
     assert told.endswith("extra9 and 10 more")
-    assert "Finish holds no times and says nothing of a transfer" in report.assumptions
+    assert "Finish holds no dates and says nothing of a transfer" in report.assumptions
 
 
 def test_a_file_whose_columns_are_all_read_says_nothing_of_others():

@@ -104,6 +104,70 @@ def test_titles_of_other_things_say_nothing_of_the_end(title):
     assert find_verdict_quantity(title) is None
 
 
-@pytest.mark.parametrize(("title", "cell"), [("type", "txt"), ("job_state", "TX"), ("md5_valid", "abc123")])
+@pytest.mark.parametrize(
+    ("title", "cell"), [("type", "txt"), ("job_state", "TX"), ("md5_valid", "abc123"), ("hash_match", "-1")]
+)
 def test_cells_that_are_no_verdict_change_nothing(tmp_path, title, cell):
     assert _list_statuses(_read(tmp_path, title, cell, cell)) == [Status.SUCCEEDED, Status.SUCCEEDED]
+
+
+@pytest.mark.parametrize(
+    ("titles", "first", "second"),
+    [
+        ("status,err_count", "ok,3", "ok,0"),
+        ("status,errors_all", "ok,3", "ok,0"),
+        ("status,checksum_errors", "ok,1", "ok,0"),
+        ("status,ret", "completed,3", "completed,0"),
+        ("status,client_state", "ok,active", "ok,idle"),
+        ("status,client_state", "ok,stopped", "ok,complete"),
+        ("status,sync_state", "ok,pending", "ok,done"),
+        ("status,file_status", "ok,new", "ok,complete"),
+        ("err", "0.01", "0.02"),
+        ("client_error", "0.1", "0.3"),
+        ("terminated", "2026-03-01", "2026-03-02"),
+        ("terminated", "normally", "normally"),
+        ("error_user", "root", "root"),
+        ("error_process", "rsync", "rsync"),
+        ("err_file", "e1.txt", "e2.txt"),
+        ("cancelled_by", "", "ann"),
+        ("reply", "110", "120"),
+        ("server_response", "230", "130"),
+        ("server_response", "200", "131.5"),
+        ("return", "40000000", "40000001"),
+        ("ret", "1", "2"),
+        ("type", "size", "size"),
+        ("type", "stat", "size"),
+    ],
+)
+def test_numbers_and_states_of_other_things_leave_a_success_as_it_is(tmp_path, titles, first, second):
+    assert _list_statuses(_read(tmp_path, titles, first, second)) == [Status.SUCCEEDED, Status.SUCCEEDED]
+
+
+@pytest.mark.parametrize(
+    ("titles", "bad", "good"),
+    [
+        ("exit_signal", "SIGTERM", ""),
+        ("http_response", "timeout", "200"),
+        ("rsync_exit_code", "23 (partial)", "0"),
+        ("rsync_exit_code", "error", "success"),
+        ("copy_ok", "error", "True"),
+        ("copy_ok", "f", "t"),
+        ("md5_result", "mismatch", "match"),
+        ("status,client_state", "ok,error", "ok,active"),
+        ("n_failed", "3.0", "0.0"),
+        ("err_files", "3", "0"),
+        ("ret", "3", "0"),
+    ],
+)
+def test_word_of_a_failure_among_codes_or_truth_values_is_a_failure(tmp_path, titles, bad, good):
+    assert _list_statuses(_read(tmp_path, titles, bad, good)) == [Status.FAILED, Status.SUCCEEDED]
+
+
+@pytest.mark.parametrize(
+    ("title", "unknown", "good"), [("copy_ok", "perhaps", "True"), ("rsync_exit_code", "E17", "0")]
+)
+def test_unknown_word_among_codes_or_truth_values_is_refused_with_advice(tmp_path, title, unknown, good):
+    refused, taken = _read(tmp_path, title, unknown, good)
+    assert isinstance(refused, RefusedRow)
+    assert "rename the column" in refused.reason
+    assert isinstance(taken, ImportedRow)

@@ -33,15 +33,17 @@ _STATES = frozenset({"status", "state", "result", "outcome"})
 _BAD = frozenset(
     {
         "fail", "fails", "failed", "failure", "failures", "error", "errors", "err", "errored", "exception",
-        "exceptions", "cancelled", "canceled", "aborted", "interrupted", "killed", "terminated", "timedout",
+        "exceptions", "cancelled", "canceled", "aborted", "interrupted", "killed", "timedout",
     }
 )  # fmt: skip
 _DETAILS = frozenset(
     {
         "message", "messages", "msg", "text", "reason", "type", "description", "string", "detail", "details", "cause",
-        "info", "code", "by", "user", "name",
+        "info", "code",
     }
 )  # fmt: skip
+_COUNTED = frozenset({"count", "total", "all", "file", "files", "transfers", "objects", "requests", "checksums"})
+"""Words that may follow a bad one, above numbers of what failed; others, as in ``error_process``, name something."""
 _EXITS = frozenset({"exit", "return", "ret", "rc", "retcode", "exitcode", "returncode", "exitstatus"})
 _SIGNALS = frozenset({"exit", "term", "kill", "termination"})
 _RESPONSES = frozenset({"response", "reply"})
@@ -77,8 +79,8 @@ def _is_of_replies(words: list[str]) -> bool:
 
 
 def _is_failure(words: list[str]) -> bool:
-    left = _list_core(words)
-    return bool(left) and left[0] in _BAD and set(left[1:]) <= _DETAILS | _BAD
+    at = next((place for place, word in enumerate(words) if word not in _AROUND), len(words))
+    return at < len(words) and words[at] in _BAD and set(words[at + 1 :]) <= _DETAILS | _BAD | _COUNTED
 
 
 def _is_success(words: list[str]) -> bool:
@@ -129,6 +131,18 @@ def is_about_checks(title: str) -> bool:
 def may_be_unchecked(title: str) -> bool:
     """Return whether ``false`` in a column may say that nothing was checked, as in one that is called ``verified``."""
     return {word.lower() for word in _WORD.findall(title)} & {"verified", "validated"} != set()
+
+
+def may_name_what_failed(title: str) -> bool:
+    """Return whether a column counts what failed, or names it: ``err_file`` as well as ``err_files``."""
+    words = [word.lower() for word in _WORD.findall(title)]
+    return bool(words) and words[-1] in _COUNTED - {"count", "total", "all"}
+
+
+def is_sure_exit(title: str) -> bool:
+    """Return whether a title is of exit codes whatever they are: ``ret`` and ``return`` may be of values."""
+    words = {word.lower() for word in _WORD.findall(title)}
+    return bool(words & _EXITS - {"return", "ret"}) or (bool(words & _EXITS) and "code" in words) or "signal" in words
 
 
 def is_of_earlier_attempts(title: str) -> bool:

@@ -18,7 +18,8 @@ from tradewind_agent.history.importers.csv_logs.dates import find_date
 from tradewind_agent.history.importers.csv_logs.names import DECLARED_UNITS, find_quantity, to_plain
 from tradewind_agent.history.importers.csv_logs.samples import Sample
 from tradewind_agent.history.importers.csv_logs.units_inference import RATE_UNITS, SIZE_UNITS, TIME_UNITS
-from tradewind_agent.history.importers.csv_verdicts import TRUTHS, normalise
+from tradewind_agent.history.importers.csv_verdicts import normalise
+from tradewind_agent.history.importers.csv_words.cells import TRUTHS
 from tradewind_agent.history.importers.fields import UNKNOWN_TEXTS
 from tradewind_agent.history.importers.instants import describe_epoch
 from tradewind_agent.history.importers.ports import ImportReport
@@ -46,6 +47,10 @@ _SHARE_OF_ROWS = 0.9
 
 _FACTORS = [bits * 1000.0**power for bits in (0.125, 1.0, 8.0) for power in range(-4, 5)]
 """Between units of rates, sizes and times: a share of the link that every row has in common is none of these."""
+
+_DIGITS = frozenset({"0", "1"})
+_COMPLETIONS = frozenset({"finished", "ended"})
+"""Titles of ends that may also say whether there was one."""
 
 _NUMBERS_OF_ROWS = frozenset({"count", "filenumber", "filenumbers"})
 """Titles that may also say which row one is."""
@@ -274,27 +279,47 @@ def settle_time_columns(columns: Columns, rows: Sequence[list[str]], report: Imp
     ------
     InvalidValue : no log of transfers is left.
     """
-    return _take_end_from_duration(_drop_starts_without_times(columns, rows, report), rows)
+    truthful = _take_success_from_end(columns, rows, report)
+    return _take_end_from_duration(_drop_ends_without_dates(truthful, rows, report), rows)
 
 
-def _drop_starts_without_times(columns: Columns, rows: Sequence[list[str]], report: ImportReport) -> Columns:
-    """Return columns without their ends, where these are no times, as in a column ``finished`` of yes and no.
+def _take_success_from_end(columns: Columns, rows: Sequence[list[str]], report: ImportReport) -> Columns:
+    """Return columns whose ends say whether rows ended, if these are truth values, as in a column ``finished``."""
+    quantity = "start" if columns.starts_are_ends else "stated_end"
+    at = columns.place.get(quantity)
+    if at is None or "success" in columns.place:
+        return columns
+    texts = {normalise(text) for text in _list_known(rows, at)}
+    if not texts or not texts <= TRUTHS or (texts <= _DIGITS and to_plain(columns.header[at]) not in _COMPLETIONS):
+        return columns
+    report.assume(f"{columns.header[at]} says whether a transfer succeeded, and not when it ended")
+    place = {each: index for each, index in columns.place.items() if each != quantity} | {"success": at}
+    left = replace(columns, place=place, starts_are_ends=False)
+    require_transfers(left)
+    return left
+
+
+def _drop_ends_without_dates(columns: Columns, rows: Sequence[list[str]], report: ImportReport) -> Columns:
+    """Return columns without their ends, where these are no dates and the only times: rows follow each other.
 
     Raises
     ------
     InvalidValue : without them, no log of transfers is left.
     """
-    if not columns.starts_are_ends:
+    if not columns.starts_are_ends or "start" in columns.given:
         return columns
     at = columns.place["start"]
-    texts = [row[at].strip() for row in rows if row[at].strip().lower() not in UNKNOWN_TEXTS]
-    if any(normalise(text) not in TRUTHS and any(map(str.isdigit, text)) for text in texts):
+    if any(describe_epoch(text) or find_date(text) for text in _list_known(rows, at)):
         return columns
-    report.assume(f"{columns.header[at]} holds no times and says nothing of a transfer")
+    report.assume(f"{columns.header[at]} holds no dates and says nothing of a transfer")
     place = {quantity: index for quantity, index in columns.place.items() if quantity != "start"}
     left = replace(columns, place=place, starts_are_ends=False)
     require_transfers(left)
     return left
+
+
+def _list_known(rows: Sequence[list[str]], at: int) -> list[str]:
+    return [text for row in rows if (text := row[at].strip()).lower() not in UNKNOWN_TEXTS]
 
 
 def _take_end_from_duration(columns: Columns, rows: Sequence[list[str]]) -> Columns:
@@ -302,7 +327,7 @@ def _take_end_from_duration(columns: Columns, rows: Sequence[list[str]]) -> Colu
     at = columns.place.get("duration")
     if at is None or "end" in columns.place or not has_start(columns) or columns.declared.get("duration"):
         return columns
-    texts = [row[at].strip() for row in rows if row[at].strip().lower() not in UNKNOWN_TEXTS]
+    texts = _list_known(rows, at)
     if not texts or not all(describe_epoch(text) or find_date(text) for text in texts):
         return columns
     place = {quantity: index for quantity, index in columns.place.items() if quantity != "duration"} | {"end": at}

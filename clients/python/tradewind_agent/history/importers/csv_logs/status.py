@@ -1,9 +1,7 @@
 """How a row of a CSV log says that its transfer succeeded, failed, or moved nothing."""
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from types import MappingProxyType
 
 from tradewind.errors import InvalidValue
@@ -13,34 +11,37 @@ from tradewind_agent.history.importers.csv_logs.dates import find_date
 from tradewind_agent.history.importers.csv_logs.names import find_quantity
 from tradewind_agent.history.importers.csv_titles import (
     find_verdict_quantity,
-    is_about_checks,
     is_of_earlier_attempts,
+    is_sure_exit,
     may_be_unchecked,
 )
 from tradewind_agent.history.importers.csv_verdicts import (
-    COUNT,
-    EXIT_CODES,
     LEAST_KNOWN,
-    OK_RESPONSES,
-    RESPONSES,
-    TRUTHS,
     NoTransfer,
     Reader,
     Verdict,
-    find_command,
     find_mode,
     find_operation,
     find_progress,
     find_unmoved,
-    find_word,
     normalise,
+)
+from tradewind_agent.history.importers.csv_words.cells import (
+    COUNT,
+    EXIT_CODES,
+    NAMED_ERROR,
+    OK_RESPONSES,
+    RESPONSES,
     parse_code_number,
     parse_response,
     read_exit_code,
     read_failure,
     read_response,
+    read_truth,
     read_word,
 )
+from tradewind_agent.history.importers.csv_words.further import FURTHER_CHOICES, find_clear_failure, read_rare
+from tradewind_agent.history.importers.csv_words.phrases import find_word
 from tradewind_agent.history.importers.fields import UNKNOWN_TEXTS
 from tradewind_agent.history.importers.ports import ImportReport
 
@@ -53,9 +54,6 @@ _AMBIGUOUS_TITLES = frozenset({"code", "rc", "errno"})
 _STATING = frozenset({"status", "success", "exit_code", "response_code"})
 _COUNTS_OF_ERRORS = frozenset({"errors", "numerrors", "errorcount"})
 """Titles of columns whose numbers count errors; those of ``error`` may be codes, and of ``failed`` files."""
-
-_NAMED_ERROR = re.compile(r"E[A-Z]{2,}[A-Z0-9]*|SIG[A-Z]+")
-"""Names of errors and of signals, such as ETIMEDOUT and SIGKILL."""
 
 
 _ORDER: Sequence[Verdict] = (
@@ -76,12 +74,14 @@ class StatusReader:
     ``stating`` : columns that say how a transfer ended, rather than what it met or was.
     ``counting`` : columns of numbers that a state goes before, such as those of errors in all attempts.
     ``weak`` : columns that any state goes before, such as the last error of all attempts.
+    ``of_parts`` : further columns of states, of a file or a client: next to a success, only a failure counts.
     """
 
     readers: Mapping[int, Reader]
     stating: frozenset[int] = frozenset()
     counting: frozenset[int] = frozenset()
     weak: frozenset[int] = frozenset()
+    of_parts: frozenset[int] = frozenset()
 
     def read(self, row: Sequence[str]) -> Verdict:
         """Return how the transfer of a row ended; where a file does not say, it succeeded.
@@ -94,15 +94,18 @@ class StatusReader:
         -----
         A number of errors next to a state counts those of attempts that were repeated, too: the last one decides.
         """
-        is_stated = any(_is_known(row[place]) for place in self.stating)
-        found = {
-            reader(row[place])
-            for place, reader in self.readers.items()
-            if _is_known(row[place])
-            and not (is_stated and place in self.weak)
-            and not (is_stated and place in self.counting and COUNT.fullmatch(row[place].strip()) is not None)
+        stated = {self.readers[place](row[place]) for place in self.stating if _is_known(row[place])}
+        readers = ((place, reader) for place, reader in self.readers.items() if place not in self.stating)
+        has_succeeded = Status.SUCCEEDED in stated
+        found = stated | {
+            (find_clear_failure if has_succeeded and place in self.of_parts else reader)(row[place])
+            for place, reader in readers
+            if _is_known(row[place]) and not (stated and self._gives_way(place, row[place]))
         }
         return next((verdict for verdict in _ORDER if verdict in found), Status.SUCCEEDED)
+
+    def _gives_way(self, place: int, text: str) -> bool:
+        return place in self.weak or (place in self.counting and COUNT.fullmatch(text.strip()) is not None)
 
 
 def build_status_reader(columns: Columns, rows: Iterable[Sequence[str]], report: ImportReport) -> StatusReader:
@@ -114,30 +117,34 @@ def build_status_reader(columns: Columns, rows: Iterable[Sequence[str]], report:
     """
     sampled = list(rows)
     readers: dict[int, Reader] = {}
-    stating: set[int] = set()
-    counting: set[int] = set()
-    weak: set[int] = set()
+    places: dict[str, set[int]] = {"stating": set(), "counting": set(), "weak": set(), "of_parts": set()}
     for quantity, place, is_first in _list_verdict_columns(columns):
         values = [row[place].strip() for row in sampled if _is_known(row[place])]
         title = columns.header[place]
-        reader = (_CHOICES if is_first else _FURTHER_CHOICES)[quantity](title, values) if values else None
+        reader = (_CHOICES if is_first else FURTHER_CHOICES)[quantity](title, values) if values else None
         if not values and quantity in _RARELY_FILLED:
-            readers[place] = _read_rare(quantity, title)
+            readers[place] = read_failure if is_first and quantity == "failure" else read_rare(quantity, title)
         elif reader is not None:
             readers[place] = reader
         elif values and is_first:
             report.assume(f"{title} does not say how a transfer ended: {values[0][:40]!r} is no known word")
-        if place not in readers:
-            continue
-        if quantity in _STATING and is_first:
-            stating.add(place)
-        elif quantity == "progress" or (quantity == "failure" and normalise(title) in _COUNTS_OF_ERRORS):
-            counting.add(place)
-        elif not is_first and _gives_way(quantity, title, values):
-            weak.add(place)
-    if stating and counting - {columns.place.get("progress")}:
+        weight = _find_weight(quantity, title, values, is_first=is_first)
+        if place in readers and weight is not None:
+            places[weight].add(place)
+    if places["stating"] and places["counting"] - {columns.place.get("progress")}:
         report.assume("a number of errors next to a state is of all attempts: the state says how the last one ended")
-    return StatusReader(readers, frozenset(stating), frozenset(counting), frozenset(weak))
+    return StatusReader(readers, **{weight: frozenset(found) for weight, found in places.items()})
+
+
+def _find_weight(quantity: str, title: str, values: Sequence[str], *, is_first: bool) -> str | None:
+    """Return in which set of columns of a reader a column is, ``None`` if it always counts."""
+    if quantity in _STATING and is_first:
+        return "stating"
+    if not is_first and _gives_way(quantity, title, values):
+        return "weak"
+    if quantity == "progress" or (quantity == "failure" and _counts_errors(title, is_first=is_first)):
+        return "counting"
+    return "of_parts" if quantity == "status" else None
 
 
 def _list_verdict_columns(columns: Columns) -> Iterator[tuple[str, int, bool]]:
@@ -157,23 +164,20 @@ def _list_verdict_columns(columns: Columns) -> Iterator[tuple[str, int, bool]]:
 def find_verdict_title(title: str) -> str | None:
     """Return what a column of this title may say of how a transfer ended, ``None`` if it says nothing of it."""
     quantity = find_quantity(title)[0]
-    return find_verdict_quantity(title) if quantity is None else quantity if quantity in _FURTHER_CHOICES else None
+    return find_verdict_quantity(title) if quantity is None else quantity if quantity in FURTHER_CHOICES else None
 
 
 def _gives_way(quantity: str, title: str, values: Sequence[str]) -> bool:
     """Return whether any state goes before a column: a number of its own, or what an earlier attempt met."""
+    if quantity == "exit_code":
+        return not is_sure_exit(title)
     is_number = all(COUNT.fullmatch(value) for value in values)
     return is_of_earlier_attempts(title) or (quantity == "status" and is_number) or may_be_unchecked(title)
 
 
-def _read_rare(quantity: str, title: str) -> Reader:
-    """Return how a column is read in which no sampled row has a text: by each cell alone."""
-
-    def read(text: str) -> Verdict:
-        reader = _FURTHER_CHOICES[quantity](title, [text.strip()])
-        return Status.SUCCEEDED if reader is None else reader(text)
-
-    return read
+def _counts_errors(title: str, *, is_first: bool) -> bool:
+    """Return whether numbers of a column may count errors of all attempts."""
+    return not is_first or normalise(title) in _COUNTS_OF_ERRORS
 
 
 def _is_known(text: str) -> bool:
@@ -234,7 +238,7 @@ def _find_exit_code(title: str, values: Sequence[str]) -> Reader | None:
 
 def _find_words(title: str, values: Sequence[str]) -> Reader | None:
     if sum(find_word(value) is not None for value in values) < LEAST_KNOWN * len(values):
-        if all(map(_NAMED_ERROR.fullmatch, values)):
+        if all(map(NAMED_ERROR.fullmatch, values)):
             return read_failure
         if normalise(title) in _AMBIGUOUS_TITLES:
             return None
@@ -246,7 +250,7 @@ def _find_words(title: str, values: Sequence[str]) -> Reader | None:
 _CHOICES: Mapping[str, Callable[[str, Sequence[str]], Reader | None]] = MappingProxyType(
     {
         "status": _find_status,
-        "success": lambda _title, values: None if all(map(find_date, values)) else read_word,
+        "success": lambda _title, values: None if all(map(find_date, values)) else read_truth,
         "exit_code": _find_exit_code,
         "response_code": lambda title, values: _find_response_code(title, values) or _find_words(title, values),
         "failure": lambda _title, _values: read_failure,
@@ -256,58 +260,6 @@ _CHOICES: Mapping[str, Callable[[str, Sequence[str]], Reader | None]] = MappingP
         "nothing_moved": find_unmoved,
     }
 )
-
-
-def _find_further_status(title: str, values: Sequence[str]) -> Reader | None:
-    """Return how a column is read whose title alone does not show that it holds states."""
-    verdicts = {find_word(value) for value in values}
-    if all(parse_code_number(value) in EXIT_CODES for value in values):
-        return read_exit_code if any(parse_code_number(value) == 0 for value in values) else None
-    if not verdicts & {Status.FAILED, Status.CANCELLED} and (None in verdicts or Status.SUCCEEDED not in verdicts):
-        return None
-    return _read_check if is_about_checks(title) else _read_state
-
-
-def _read_check(text: str) -> Verdict:
-    """Read how a check ended; that none was made says nothing of the transfer."""
-    return Status.FAILED if find_word(text) is Status.FAILED else Status.SUCCEEDED
-
-
-def _find_truth(title: str, values: Sequence[str]) -> Reader | None:
-    """Return how a column such as ``copy_ok`` is read, ``None`` where it holds other than truth values."""
-    truths = {normalise(value) for value in values}
-    if not truths <= TRUTHS:
-        return None
-    if not may_be_unchecked(title):
-        return read_word
-    return partial(_read_verified, title) if any(read_word(value) is Status.SUCCEEDED for value in values) else None
-
-
-def _read_verified(title: str, text: str) -> Verdict:
-    if read_word(text) is Status.SUCCEEDED:
-        return Status.SUCCEEDED
-    advice = "call the column checksum_ok if it is a failure"
-    raise InvalidValue(
-        "outcome.status", f"is {text.strip()} in the column {title}, which may mean that nothing was checked; {advice}"
-    )
-
-
-def _find_further_exit_code(_: str, values: Sequence[str]) -> Reader | None:
-    return read_exit_code if all(parse_code_number(value) is not None for value in values) else None
-
-
-_FURTHER_CHOICES: Mapping[str, Callable[[str, Sequence[str]], Reader | None]] = MappingProxyType(
-    {
-        "status": _find_further_status,
-        "success": _find_truth,
-        "exit_code": _find_further_exit_code,
-        "response_code": _find_response_code,
-        "failure": lambda _title, _values: read_failure,
-        "operation": lambda _title, values: find_command(values),
-        "nothing_moved": find_unmoved,
-    }
-)
-"""As `_CHOICES`, of columns by whose title alone they might hold anything."""
 
 _RARELY_FILLED = frozenset({"status", "success", "exit_code", "response_code", "failure", "nothing_moved"})
 """Quantities of columns that may be empty in all sampled rows, and yet say of one row that it failed."""
