@@ -204,9 +204,9 @@ def test_columns_that_are_not_read_are_named():
     header = "size_mb,files,cc,throughput_mbps,threads,Rack,Finish," + ",".join(f"extra{n}" for n in range(20))
     imported, _, report = run([header, "1,1,4,100,2,x,x," + ",".join("1" * 20)])
     assert len(imported) == 1
-    (told,) = (each for each in report.assumptions if "not known" in each)
-    assert told.startswith("columns that are not known tell nothing of a transfer: threads, Rack, extra0")
-    assert told.endswith("extra9 and 10 more")
+    (noted,) = (each for each in report.assumptions if "not known" in each)
+    assert noted.startswith("columns that are not known tell nothing of a transfer: threads, Rack, extra0")
+    assert noted.endswith("extra9 and 10 more")
     assert "Finish holds no dates and says nothing of a transfer" in report.assumptions
 
 
