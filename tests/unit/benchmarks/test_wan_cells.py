@@ -14,7 +14,7 @@ from benchmarks.wan.cells import ALL_CELLS, DOWN_CELLS, PATHS, TLS_CELLS, UP_CEL
 from benchmarks.wan.duration import estimate_duration_s
 from benchmarks.wan.knowledge import Knowledge, digest_logs
 from benchmarks.wan.lessons import draw_lesson_sizes
-from benchmarks.wan.other_paths import parse_cells, summarise_without_history
+from benchmarks.wan.other_paths import OURS_ALONE, list_repeated, parse_cells, summarise_without_history
 from tradewind.errors import InvalidValue
 
 
@@ -160,3 +160,9 @@ def test_cells_in_which_no_tool_moved_anything_do_not_count():
         "unseen_vs_best_default_median": pytest.approx(1.05),
         "failed_runs": 0,
     }
+
+
+def test_tools_that_cannot_be_the_best_default_are_not_repeated():
+    first_bps = {OURS_ALONE: 20e6, "wget": 10e6, "curl -Z": 79e6, "aria2": 80e6, "rclone": 100e6}
+    runs = {name: [{"throughput_bps": bps}, {"throughput_bps": 100e6}] for name, bps in first_bps.items()}
+    assert list_repeated(runs) == {OURS_ALONE, "aria2", "rclone"}
