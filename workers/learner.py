@@ -16,6 +16,7 @@ from tradewind.learning.current_model import CurrentModel
 from tradewind.learning.link import fit_link
 from tradewind.learning.link_log import EndpointCurves, LinkLog, reduce_log
 from tradewind.learning.load.known_load import LoadTimeline
+from tradewind.learning.single_files import gather_single_files
 from tradewind.mobile.io_request import STORAGE_BOUND
 from tradewind.model import LinkModel
 from tradewind.parameters import AXES
@@ -60,7 +61,8 @@ class Learner:
             self._ends.of(curves.source), self._ends.of(curves.destination), _to_bytes_curve(curves.between)
         )
         before_bps = np.nan if unknown_before_bps is None else unknown_before_bps
-        reduced = reduce_log(map(to_link_log, rows), known, unknown_before_bps=before_bps)
+        batches = gather_single_files(map(to_link_log, rows))
+        reduced = reduce_log(batches, known, unknown_before_bps=before_bps)
         before = CurrentModel(current_model.model(), current_model.fitted_at.timestamp()) if current_model else None
         return fit_link(reduced, np.random.default_rng(self._seed), before, requested)
 

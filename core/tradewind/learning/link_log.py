@@ -14,6 +14,7 @@ from tradewind.learning.setting_rows import hash_rows
 from tradewind.parameters import AXES
 
 FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
 HashArray = npt.NDArray[np.uint64]
 
 OVERLAP_ROWS = 4096
@@ -81,8 +82,11 @@ class LinkLog:
             **{f.name: np.concatenate([getattr(self, f.name), getattr(other, f.name)]) for f in fields(self)}
         )
 
+    def take(self, rows: slice) -> Self:
+        return type(self)(**{f.name: getattr(self, f.name)[rows] for f in fields(self)})
+
     def take_last(self, count: int) -> Self:
-        return type(self)(**{f.name: getattr(self, f.name)[-count:] for f in fields(self)})
+        return self.take(slice(-count, None))
 
     @property
     def path_rtt_s(self) -> FloatArray:
