@@ -20,6 +20,7 @@ from tradewind.learning.single_files import gather_single_files
 from tradewind.mobile.io_request import STORAGE_BOUND
 from tradewind.model import LinkModel
 from tradewind.parameters import AXES
+from tradewind.path import INITIAL_BUFFERS_BYTES
 from tradewind.tiers.demand import Demand
 from tradewind.units import MIB
 
@@ -103,6 +104,12 @@ def _read_column(batch: pa.RecordBatch, name: str) -> FloatArray:
     return values
 
 
+def _read_limiting_buffer(batch: pa.RecordBatch) -> FloatArray:
+    """Return the socket buffers, absent where they are what the kernel begins with: it enlarges those."""
+    buffer_bytes = _read_column(batch, "buffer_bytes")
+    return np.where(np.isin(buffer_bytes, INITIAL_BUFFERS_BYTES), np.nan, buffer_bytes)
+
+
 def to_link_log(batch: pa.RecordBatch) -> LinkLog:
     """Return a batch of the store's rows as the columns that models are fitted from."""
     halves = np.frombuffer(b"".join(batch.column("id").to_pylist()), dtype=">u8").reshape(-1, 2).astype(np.uint64)
@@ -122,7 +129,7 @@ def to_link_log(batch: pa.RecordBatch) -> LinkLog:
         bandwidth_bps=_read_column(batch, "bandwidth_bps"),
         rtt_s=_read_column(batch, "rtt_s"),
         min_rtt_s=_read_column(batch, "min_rtt_s"),
-        buffer_bytes=_read_column(batch, "buffer_bytes"),
+        buffer_bytes=_read_limiting_buffer(batch),
         retransmitted_bytes=_read_column(batch, "retransmitted_bytes"),
         utilisation=np.fmax(_read_column(batch, "usage_cpu"), disk),
         mean_file_bytes=_read_column(batch, "mean_file_bytes"),

@@ -18,6 +18,9 @@ BOUNDS: Mapping[str, tuple[float, float]] = MappingProxyType(
 )
 """Lowest and highest value of each field: a value beyond them has a wrong unit or is corrupt, and would overflow."""
 
+INITIAL_BUFFERS_BYTES = (16_384, 87_380, 131_072)
+"""What Linux gives a socket at first (``tcp_wmem``, ``tcp_rmem``, tcp(7)). Servers log it; it grows and is no limit."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Path:

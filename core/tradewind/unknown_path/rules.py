@@ -32,6 +32,9 @@ STREAM_POWER = 0.01
 
 Where it is more, plans with few streams gain more."""
 
+MOST_STREAMS = 128
+"""Streams of a chunk at most: a small buffer asks for more of them than any measured path carries without collapse."""
+
 ROUNDING = 1e-9
 """Relative; values that differ by less are equal."""
 
@@ -191,8 +194,11 @@ def _cut_to_caps(chunks: Sequence[Chunk], ruled: Sequence[ChunkPlan], caps: Caps
         planned = by_kind[chunk.kind]
         parameters = planned.parameters
         files = min(parameters.concurrency or 1, chunk.dataset.file_count)  # more channels than files would stand idle
+        streams = min(parameters.parallelism or 1, max(MOST_STREAMS // files, 1))
         part = caps.take_part(chunk.dataset.total_bytes / total_bytes, len(chunks))
-        plan.append(planned._replace(parameters=part.clamp(replace(parameters, concurrency=files))))
+        plan.append(
+            planned._replace(parameters=part.clamp(replace(parameters, concurrency=files, parallelism=streams)))
+        )
     return tuple(plan)
 
 

@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -9,7 +10,7 @@ from tradewind.dataset import bin_sizes, split_by_bdp
 from tradewind.parameters import NO_CAPS, Caps
 from tradewind.path import UNKNOWN_PATH, Path
 from tradewind.sla.kinds import Sla, SlaKind
-from tradewind.unknown_path.rules import ASSUMED_PATH, plan_cold_start, predict_total_bps
+from tradewind.unknown_path.rules import ASSUMED_PATH, MOST_STREAMS, plan_cold_start, predict_total_bps
 
 WAN = Path(bandwidth_bps=1e9, rtt_s=0.06)  # BDP 7.5 MB
 MIXED = split_by_bdp(bin_sizes([100_000] * 1000 + [50_000_000] * 20 + [2_000_000_000] * 2), 7.5e6)
@@ -50,6 +51,15 @@ def test_rule_follows_from_the_sla(sla, rule):
 def test_the_fastest_plan_is_max_thrs_within_the_files_there_are():
     ruled = {each.chunk: each.parameters for each in heuristics.plan_max_throughput(MIXED, WAN)}
     assert {each.chunk: each.parameters for each in plan_cold_start(FASTEST, MIXED, WAN).plan} == ruled
+
+
+def test_small_buffers_ask_for_no_more_streams_than_a_path_carries():
+    small_buffers = replace(WAN, buffer_bytes=65_536)
+    streams = {each.parameters.streams for each in plan_cold_start(FASTEST, MIXED, small_buffers).plan}
+    assert max(streams) <= MOST_STREAMS
+    alone = split_by_bdp(bin_sizes([2_000_000_000]), 7.5e6)
+    [only] = plan_cold_start(FASTEST, alone, small_buffers).plan
+    assert only.parameters.parallelism == heuristics.MAX_PARALLELISM
 
 
 def test_a_deadline_a_rate_and_a_share_of_the_path_are_one_target():

@@ -22,3 +22,11 @@ def test_block_size_is_learned_only_where_the_transfer_waited_for_storage(disk, 
     assert log.settings[0, AXES.index("io_block_bytes")] == pytest.approx(told, nan_ok=True)
     assert log.settings[0, AXES.index("concurrency")] == 1.0
     assert log.utilisation[0] == max(disk or 0.0, 0.5)
+
+
+@pytest.mark.parametrize(("logged", "limiting"), [(87_380.0, np.nan), (131_072.0, np.nan), (4_194_304.0, 4_194_304.0)])
+def test_a_buffer_that_the_kernel_enlarges_limits_no_stream(logged: float, limiting: float):
+    columns = {name: pa.array([1.0], pa.float64()) for name in NUMBERS}
+    columns |= {"end_s": pa.array([2.0], pa.float64()), "buffer_bytes": pa.array([logged], pa.float64())}
+    log = to_link_log(pa.RecordBatch.from_pydict({"id": pa.array([bytes(16)]), **columns}))
+    assert log.buffer_bytes[0] == pytest.approx(limiting, nan_ok=True)

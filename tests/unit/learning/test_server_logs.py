@@ -89,4 +89,4 @@ def test_more_files_at_once_are_recommended_where_together_they_are_faster(rows:
         choice = choose_setting(leaf.table, Sla(kind=SlaKind.MAX_THROUGHPUT), dataset_bytes=4 * FILE_BYTES)
         assert choice is not None
         assert 4 <= (choice.setting.parameters.concurrency or 0) <= 8
-        assert math.exp(choice.setting.log_throughput_mean) == pytest.approx(320e6, rel=0.1)
+        assert math.exp(choice.setting.log_throughput_mean) == pytest.approx(320e6, rel=0.2)
