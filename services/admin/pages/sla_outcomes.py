@@ -184,7 +184,8 @@ def _list_rows(sla: Sla | None, known: StoredTransfer, basis: EnergyBasis, energ
     predicted = None if expected is None else expected.predicted
     rate = None if predicted is None else predicted.throughput_bps
     kind = None if sla is None else sla.kind
-    promise = NONE if sla is None else _format_target(sla, expected)
+    is_promised = sla is not None and (expected is None or expected.feasible is not False)
+    promise = _format_target(sla, expected) if sla is not None and is_promised else NONE
 
     def of(*kinds: SlaKind) -> str:
         return promise if kind in kinds else NONE

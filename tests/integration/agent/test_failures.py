@@ -36,6 +36,13 @@ def test_a_refused_connection_says_what_to_check(env, closed_port, tmp_path):
     assert "Errno" not in copied.error + asked.error
 
 
+def test_a_server_that_is_no_service_is_named_as_such(env, tmp_path):
+    with serving(tmp_path) as server:
+        refused = run("login", server.url, "--key", "k", env=env)
+    assert refused.code == 1
+    assert refused.error.endswith("answers, but is no Tradewind service: check address and port")
+
+
 def test_devices_that_come_with_the_agent_are_listed_where_the_service_is_unreachable(env, closed_port):
     away = env | {"TRADEWIND_URL": f"http://127.0.0.1:{closed_port}", "TRADEWIND_KEY": "k"}
     told = run("devices", env=away)

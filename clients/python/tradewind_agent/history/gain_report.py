@@ -36,8 +36,8 @@ def format_total(report: GainReport) -> str:
         if waiting:
             return f"nothing is certified yet: {format_count(waiting, 'log waits', 'logs wait')} for the next release"
         return "nothing is certified yet: no link has a model that promises a setting"
-    joules = "" if report.saved_j_a_month is None else f", {format_joules(report.saved_j_a_month)}"
-    return f"tuned, a month takes {format_hours(report.saved_hours_a_month)}{joules} less"
+    joules = "" if report.saved_j_a_month is None else f" and {format_joules(report.saved_j_a_month)}"
+    return f"tuning saves {format_hours(report.saved_hours_a_month)}{joules} a month"
 
 
 def format_link(link: LinkGain) -> str:

@@ -25,7 +25,7 @@ def login(
 ) -> None:
     """Keep the address and key of a service for later commands (mode 0600), once the service has taken the key."""
     from tradewind_agent.config import check_url, store_service
-    from tradewind_agent.errors import NotConfigured, ServiceUnreachable
+    from tradewind_agent.errors import NotConfigured, ObjectNotFound, ServiceUnreachable
     from tradewind_agent.service.client import Client
     from tradewind_agent.service.retries import BRIEF_RETRIES
 
@@ -41,6 +41,8 @@ def login(
     with Client(address, secret, retries=BRIEF_RETRIES) as client:
         try:
             client.endpoints()
+        except ObjectNotFound as missing:
+            raise NotConfigured(f"{address} answers, but is no Tradewind service: check address and port") from missing
         except ServiceUnreachable as away:
             if not unchecked:
                 raise ServiceUnreachable(
