@@ -13,10 +13,10 @@ import socket
 import sys
 import time
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 from services.application.access.authenticate import Scope, hash_secret
 from services.bootstrap import Container, build_container
@@ -25,12 +25,13 @@ from services.embedded.backends import Backends, open_backends
 from services.embedded.errors import AddressChanged, CannotStart
 from services.embedded.keeper import receive_signals, wake_on_signals
 from services.prepare import FIRST_LOGIN, FIRST_TENANT, ensure_database, issue_key, issue_login
-from services.processes import ROOT, describe_exit, run_processes
+from services.processes import ROOT, ExitedAtOnce, describe_exit, run_processes
 from services.queue.dispatcher import JOBS_QUEUE, JOURNAL_QUEUE
 from services.settings import Settings
 from tradewind.errors import InvalidValue, TradewindError
 
 POLL_S = 0.2
+LOG = "service.log"
 REVIVAL_PAUSE_S = 5.0
 PYTHON = (sys.executable, "-P", "-m")
 # Celery warns root of pickled messages; ours are JSON, and root serves only where there is no other account to use.
@@ -52,6 +53,8 @@ def main(arguments: Sequence[str] = ()) -> int:
     try:
         settings = Settings.from_environment(os.environ, data_folder=ROOT / "var")
         check_place(settings)
+        if settings.database_url is None or settings.redis_url is None:
+            _say("starting PostgreSQL and Valkey …")
         with open_backends(
             settings.data_folder,
             database_url=settings.database_url,
@@ -99,6 +102,7 @@ def check_place(settings: Settings) -> None:
 
 def run_service(settings: Settings, found: Backends) -> int:
     """Run the processes of the service until a signal asks to stop, or one ends as soon as it is first started."""
+    _say("bringing the schema up to date …")
     database_url = ensure_database(
         settings, database_url=found.database_url, admin_database_url=found.admin_database_url
     )
@@ -108,7 +112,13 @@ def run_service(settings: Settings, found: Backends) -> int:
     environment = {**os.environ, "DATABASE_URL": database_url, "REDIS_URL": found.redis_url}
     for variable in OF_WORKERS:
         environment.pop(variable, None)
-    with run_processes(list_commands(settings), environment, own=list_worker_environments(settings)) as processes:
+    _say("starting the API and the workers …")
+    with (
+        open_log(settings.data_folder) as log,
+        run_processes(
+            list_commands(settings), environment, own=list_worker_environments(settings), output=log
+        ) as processes,
+    ):
         wake = wake_on_signals()
         is_announced = False
         revival = Revival(found)
@@ -120,6 +130,28 @@ def run_service(settings: Settings, found: Backends) -> int:
                 announce(settings, key, login, elsewhere=find_folders_elsewhere(found, settings.data_folder))
                 is_announced = True
     return 0
+
+
+@contextmanager
+def open_log(data_folder: Path) -> Iterator[IO[bytes] | None]:
+    """Yield the file that the processes write to where this is started at a terminal, which is for what a user needs.
+
+    The log of the start before stays as ``service.log.1``. Elsewhere, ``None``: what collects the output of this
+    process collects theirs.
+    """
+    if not sys.stderr.isatty():
+        yield None
+        return
+    file = data_folder / LOG
+    with suppress(FileNotFoundError):
+        file.replace(file.with_name(f"{LOG}.1"))
+    file.touch(mode=0o600)
+    _say(f"log: {file}")
+    with file.open("ab") as log:
+        try:
+            yield log
+        except ExitedAtOnce as ended:
+            raise ExitedAtOnce(f"{ended}; {file} says why") from ended
 
 
 class FirstKey(NamedTuple):

@@ -11,6 +11,7 @@ import pytest
 
 from services.listening import bind_shared_socket
 from services.processes import HEALTHY_AFTER_S, LONGEST_PAUSE_S, ExitedAtOnce, run_processes
+from services.serve import open_log
 from tests.conditions import eventually
 from tests.endings import is_gone
 
@@ -52,6 +53,26 @@ def test_a_port_that_is_taken_is_found_before_anything_is_started(tmp_path):
     assert error.count("\n") == 1
     assert f"cannot listen on 127.0.0.1:{port}" in error
     assert "set TRADEWIND_PORT" in error
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_at_a_terminal_processes_write_to_a_file(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    for text in (b"first start", b"second start"):
+        with open_log(tmp_path) as log:
+            assert log is not None
+            log.write(text)
+    assert (tmp_path / "service.log").read_bytes() == b"second start"
+    assert (tmp_path / "service.log.1").read_bytes() == b"first start"
+    assert (tmp_path / "service.log").stat().st_mode & 0o777 == 0o600
+    assert f"log: {tmp_path}/service.log\n" in capsys.readouterr().out
+    with pytest.raises(ExitedAtOnce, match=r"api ended; .*/service\.log says why"), open_log(tmp_path):
+        raise ExitedAtOnce("api ended")
+
+
+def test_elsewhere_processes_write_where_the_service_does(tmp_path):
+    with open_log(tmp_path) as log:
+        assert log is None
     assert list(tmp_path.iterdir()) == []
 
 
