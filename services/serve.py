@@ -137,7 +137,7 @@ def open_log(data_folder: Path) -> Iterator[IO[bytes] | None]:
     """Yield the file that the processes write to where this is started at a terminal, which is for what a user needs.
 
     The log of the start before stays as ``service.log.1``. Elsewhere, ``None``: what collects the output of this
-    process collects theirs.
+    process collects that of the others, too.
     """
     if not sys.stderr.isatty():
         yield None

@@ -11,7 +11,7 @@ from uuid import UUID
 from services.application.billing.customers import Customer
 from services.application.billing.issuer import Issuer, find_issuer
 from services.application.billing.usage import Billing, Holder, Month, UsageLine, UsageTransfer
-from services.application.models.sla_tiers import list_tier_names
+from services.application.models.sla_tiers import list_distinct_names
 from services.application.shared.unit_of_work import UnitOfWork
 from tradewind.errors import NotFound
 
@@ -255,7 +255,7 @@ def load_statement(
     sheet = uow.usage.load_sheet(month, holder, limit=limit, offset=offset)
     tier_ids = {tier_id for tier_id in _list_tier_ids(sheet.totals, sheet.transfers) if tier_id is not None}
     detail = StatementDetail(
-        issuer=find_issuer(uow), sheet=sheet, tiers=list_tier_names(tier_ids, uow) if tier_ids else {}
+        issuer=find_issuer(uow), sheet=sheet, tiers=list_distinct_names(tier_ids, uow) if tier_ids else {}
     )
     return _build_found(month, sheet.sums, customer, is_final=is_final), detail
 

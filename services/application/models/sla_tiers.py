@@ -1,5 +1,6 @@
 """The SLA tiers of the current release with their link and cluster, and their names for one line of text."""
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -71,6 +72,17 @@ def list_tier_names(tier_ids: Collection[UUID], uow: UnitOfWork) -> Mapping[UUID
     """Return the names of tiers of the current release by id."""
     release = uow.releases.find_current()
     return {} if release is None else uow.sla_tiers.list_names(release, tier_ids)
+
+
+def list_distinct_names(tier_ids: Collection[UUID], uow: UnitOfWork) -> Mapping[UUID, str]:
+    """Return the names of tiers of the current release by id; those that several have, each with its data sets."""
+    names = list_tier_names(tier_ids, uow)
+    counts = Counter(names.values())
+    shared = [tier_id for tier_id, name in names.items() if counts[name] > 1]
+    release = uow.releases.find_current()
+    if not shared or release is None:
+        return names
+    return {**names, **{each.tier.id: f"{each.name}, {each.cluster}" for each in uow.sla_tiers.of(release, shared)}}
 
 
 def group_by_cluster(tiers: Iterable[LinkTier]) -> Mapping[UUID, Sequence[LinkTier]]:

@@ -1,6 +1,7 @@
 """Usage statements: what is billed to whom, from logs and quotes, and what is not."""
 
 import csv
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -17,6 +18,7 @@ from services.application.access.authenticate import Scope, make_secret
 from services.application.access.keys import create_key
 from services.application.billing.customers import CustomerDetails
 from services.application.billing.usage import Month
+from services.application.models.sla_tiers import list_distinct_names, list_link_tiers
 from services.bootstrap import Container
 from services.queue.quote_recorder import QUOTES
 from tests.integration.admin.visitors import person, signed_in
@@ -324,3 +326,15 @@ def test_the_command_says_in_a_line_what_is_wrong(
     outcome = run("usage", *arguments, env=user)
     assert outcome.code == code
     assert said in outcome.error
+
+
+def test_tiers_that_share_a_name_are_distinguished_by_their_data_sets(learned: Tenant) -> None:
+    with learned.parts.store.unit_of_work(learned.id) as uow:
+        [link, *_] = [link for link in uow.links.list_all() if list_link_tiers(link.id, uow)]
+        tiers = list_link_tiers(link.id, uow)
+        names = list_distinct_names({each.tier.id for each in tiers}, uow)
+    counts = Counter(each.name for each in tiers)
+    assert max(counts.values()) > 1
+    assert names == {
+        each.tier.id: f"{each.name}, {each.cluster}" if counts[each.name] > 1 else each.name for each in tiers
+    }
