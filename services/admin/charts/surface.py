@@ -162,7 +162,7 @@ def build_solid_chart(cut: SurfaceSlice) -> Options:
         "yAxis3D": {"type": "log", "logBase": 2, "name": cut.along, **_UNCUT_LABELS},
         "zAxis3D": {"type": "value", "name": "", **_UNCUT_LABELS},
         "grid3D": {
-            "viewControl": {"alpha": 22, "beta": -35, "distance": 245}, "right": 46, "top": -10, "bottom": 0,
+            "viewControl": {"alpha": 22, "beta": -35, "distance": 265}, "right": 46, "top": -10, "bottom": 0,
             "boxWidth": 110, "boxDepth": 90, "boxHeight": 80, "light": {"ambient": {"intensity": 0.7}},
         },
         "series": [
@@ -173,7 +173,7 @@ def build_solid_chart(cut: SurfaceSlice) -> Options:
         ],
         "media": [
             {"query": {"maxWidth": NARROW_PX}, "option": {
-                "grid3D": {"viewControl": {"distance": 270}, "right": 0, "top": 20}, "visualMap": _LYING_SCALE,
+                "grid3D": {"viewControl": {"distance": 285}, "right": 0, "top": 20}, "visualMap": _LYING_SCALE,
                 "xAxis3D": _SMALL_NAME, "yAxis3D": _SMALL_NAME,
             }},
             {"query": {"maxWidth": NARROWEST_PX}, "option": {"grid3D": {"viewControl": {"distance": 330}}}},

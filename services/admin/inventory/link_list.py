@@ -52,7 +52,6 @@ COLUMNS: Mapping[str, ListColumn[ListedLink]] = MappingProxyType(
         "from": ListColumn("From", lambda row: row.link.key.source),
         "to": ListColumn("To", lambda row: row.link.key.destination),
         "with": ListColumn("With", lambda row: row.link.key.mover),
-        "labels": ListColumn("Labels", lambda row: " ".join(row.labels) or None),
         "logs": ListColumn("Logs", lambda row: row.link.rows, is_number=True),
         "last": ListColumn("Last log", lambda row: row.link.last_log_at, is_number=True),
         "clusters": ListColumn("Clusters", lambda row: row.model and row.model.clusters, is_number=True),
