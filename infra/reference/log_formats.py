@@ -14,7 +14,7 @@ How to use them: [upload logs](../how-to/upload-logs.md), [follow logs](../how-t
 DESCRIPTIONS = {
     "gridftp": (
         "Transfer log of globus-gridftp-server, or of a server with the same lines: `DATE=… HOST=… START=… NBYTES=…`",
-        "a run of overlapping lines",
+        "a file",
         (
             "`STREAMS` is streams per file; files at once follow from overlapping lines. Times are UTC. Messages of "
             "the server, listings and empty files are skipped. Keys may be in any case, or be members of JSON."
@@ -38,7 +38,7 @@ DESCRIPTIONS = {
             "Completion messages of FTS (`transfer.fts_monitoring_complete`), a JSON object a file, and files of its "
             "jobs (`/jobs/ID/files`); also as a search exports them, as JSON or as a table"
         ),
-        "a run of overlapping messages",
+        "a file",
         "Time is that of copying, without the preparation by the storage. Messages of starts and states are skipped.",
     ),
     "aria2": (
@@ -61,12 +61,12 @@ DESCRIPTIONS = {
     ),
     "xferlog": (
         "Transfer log of FTP servers such as vsftpd, ProFTPD and wu-ftpd, and Pure-FTPd's `stats`",
-        "a run of overlapping lines",
+        "a file",
         "The server's name is that of `--source` or `--destination`. Durations are in seconds; times have no zone.",
     ),
     "vsftpd": (
         "vsftpd's own log (`vsftpd_log_file`), with `OK DOWNLOAD: Client …` and a rate",
-        "a run of overlapping lines",
+        "a file",
         (
             "The server's name is that of `--source` or `--destination`. A file lasts for its bytes over its rate; "
             "times have no zone. Lines for syslog have no time and are refused."
@@ -110,7 +110,7 @@ DESCRIPTIONS = {
     ),
     "dcache": (
         "Billing of dCache, as text files or as messages to Kafka",
-        "a run of overlapping lines",
+        "a file",
         (
             "The server's name is that of `--source` or `--destination`. A transfer lasts as long as its client was "
             "connected. Requests, removals, tape and copies between pools are skipped."
@@ -121,7 +121,7 @@ DESCRIPTIONS = {
             "Closed files of XRootD's monitoring, as collectors of the OSG and of WLCG publish them, and copies "
             "between servers (`tpc` of the g-stream)"
         ),
-        "a run of overlapping messages",
+        "a file",
         (
             "A file lasts from open to close; one whose closing the monitoring missed is skipped. Files that were read "
             "and written are refused, and so are copies of a "
@@ -130,7 +130,7 @@ DESCRIPTIONS = {
     ),
     "rucio": (
         "Traces of rucio's clients and of pilots, and events of its conveyor (`transfer-done`, `transfer-failed`)",
-        "a run of overlapping messages",
+        "a file",
         (
             "Sites are the ends. Files that were there already or are read where they are, other events, and failures "
             "before the copy began, are skipped. Each attempt of the conveyor is a request of its own."
