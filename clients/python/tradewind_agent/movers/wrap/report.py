@@ -119,4 +119,13 @@ class WrapReport:
 def format_command(command: Command) -> str:
     """Return a command as it could be typed, and what it is given by a file."""
     settings = "".join(f"\nwith {name} = {value} in its configuration" for name, value in command.settings.items())
-    return shlex.join(command.words) + settings
+    return " ".join(map(_quote, command.words)) + settings
+
+
+def _quote(word: str) -> str:
+    """Return a word as a shell reads it, on one line: control characters as bash's ``$'…'`` has them."""
+    if word.isprintable():
+        return shlex.quote(word)
+    literal = word.replace("\\", "\\\\").replace("'", "\\'")
+    escaped = (each if each.isprintable() else f"\\U{ord(each):08x}" for each in literal)
+    return f"$'{''.join(escaped)}'"
