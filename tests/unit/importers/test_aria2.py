@@ -136,3 +136,25 @@ def test_a_log_file_without_sizes_is_refused_with_what_to_keep(format):  # noqa:
 def test_ends_come_from_the_context():
     with pytest.raises(InvalidValue, match="--destination: is needed"):
         run(LOG, ImportContext(source="a"))
+
+
+def test_a_notice_of_the_old_year_before_a_summary_of_the_new_is_of_the_old():
+    lines = ["12/31 23:59:50 [NOTICE] Downloading 1 item(s)"]
+    lines += summary("[#aaaaaa 100MiB/400MiB(25%) CN:4 DL:10MiB ETA:30s]", at="Thu Jan  1 00:00:20 2026")
+    lines += ["01/01 00:00:30 [NOTICE] Download complete: /tmp/a", *RESULTS, "aaaaaa|OK  |    10MiB/s|/tmp/a"]
+    imported, refused, _ = run(lines)
+    assert ([item.record.started_at for item in imported], refused) == (
+        [datetime(2025, 12, 31, 23, 59, 50, tzinfo=UTC)],
+        [],
+    )
+
+
+def test_a_torrent_ends_when_it_begins_to_seed():
+    lines = ["02/06 10:00:00 [NOTICE] Downloading 1 item(s)"]
+    lines += summary("[#aaaaaa 100MiB/400MiB(25%) CN:4 SD:2 DL:10MiB UL:1.0MiB(2.0MiB) ETA:30s]")
+    lines += summary("[#aaaaaa SEED(0.3) CN:2 SD:0 UL:1.0MiB(300MiB)]", at="Tue Feb  6 10:00:45 2024")
+    lines += summary("[#aaaaaa SEED(0.9) CN:2 SD:0 UL:1.0MiB(400MiB)]", at="Tue Feb  6 10:01:45 2024")
+    lines += ["02/06 10:30:00 [NOTICE] Download complete: /tmp/a", *RESULTS, "aaaaaa|OK  |    10MiB/s|/tmp/a"]
+    record = run(lines)[0][0].record
+    assert record.ended_at == datetime(2024, 2, 6, 10, 0, 45, tzinfo=UTC)
+    assert record.started_at == datetime(2024, 2, 6, 10, 0, 5, tzinfo=UTC)

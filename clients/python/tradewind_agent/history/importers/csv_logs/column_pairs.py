@@ -12,7 +12,7 @@ from statistics import median
 from types import MappingProxyType
 
 from tradewind.errors import InvalidValue
-from tradewind_agent.history.importers.csv_logs.columns import Columns, has_start, is_tuned, require_transfers
+from tradewind_agent.history.importers.csv_logs.columns import Columns, has_start, require_transfers
 from tradewind_agent.history.importers.csv_logs.conflicts import find_factor
 from tradewind_agent.history.importers.csv_logs.dates import find_date
 from tradewind_agent.history.importers.csv_logs.names import DECLARED_UNITS, find_quantity, to_plain
@@ -332,22 +332,3 @@ def _take_end_from_duration(columns: Columns, rows: Sequence[list[str]]) -> Colu
         return columns
     place = {quantity: index for quantity, index in columns.place.items() if quantity != "duration"} | {"end": at}
     return replace(columns, place=place, declared={**columns.declared, "duration": "s"})
-
-
-_THREADS = frozenset({"threads", "numthreads", "nthreads", "threadcount", "workers", "numworkers", "nworkers"})
-
-
-def reject_unclear_settings(columns: Columns, rows: Sequence[Sequence[str]]) -> None:
-    """Refuse a table whose only setting is a number of threads: they may be files at once, or streams of each.
-
-    Raises
-    ------
-    InvalidValue : names the column.
-    """
-    if is_tuned(columns):
-        return
-    for place, title in enumerate(columns.header):
-        counts = {row[place].strip() for row in rows} if to_plain(title) in _THREADS else set()
-        if any(count.isdecimal() and int(count) > 1 for count in counts):
-            advice = "call it concurrency or parallelism, or note if it is neither"
-            raise InvalidValue(title, f"may count files at once, or streams of each file; {advice}")

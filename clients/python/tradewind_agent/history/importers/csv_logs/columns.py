@@ -1,6 +1,7 @@
 """Which column of a CSV log holds what, as its header says, and how the fields of its rows are split."""
 
 import csv
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -13,6 +14,11 @@ from tradewind_agent.history.importers.fields import UNKNOWN_TEXTS
 DELIMITERS = (",", ";", "\t", "|")
 
 _ONE_WAY = frozenset({"bytessent", "bytesreceived", "sentbytes", "receivedbytes", "txbytes", "rxbytes"})
+_BEHIND_NAME = re.compile(r"[\s_]*[(\[]")
+_TEXT_OF_EXCEL = re.compile(r'^="([^"]*)"$')
+"""A cell that spreadsheets are to take as a text."""
+_HALF_KNOWN_SHOWN = 2
+_NEEDED = frozenset({"throughput", "duration", "start", "end", "file_size", "total_size", "moved_size"})
 _SETTINGS = ("parallelism", "concurrency", "pipelining")
 
 
@@ -23,6 +29,7 @@ class Columns:
     ``given`` : quantities whose unit the user named.
     ``constants`` : by place, what each row has to hold, such as the unit of another column.
     ``starts_are_ends`` : rows say when they ended alone; these times are in the place of starts.
+    ``lines_above`` : titles and comments before the header.
     ``notations`` : by place, how to read a number or a duration that is not written as a plain number.
     """
 
@@ -34,6 +41,7 @@ class Columns:
     given: frozenset[str] = frozenset()
     constants: Mapping[int, str] = field(default_factory=dict)
     starts_are_ends: bool = False
+    lines_above: tuple[str, ...] = ()
 
     def find_title(self, quantity: str) -> str:
         """Return the column's own name, for reports."""
@@ -73,9 +81,10 @@ class Columns:
             return line.split(self.delimiter)
         try:
             lines = line.splitlines(keepends=True)
-            return next(csv.reader(lines, delimiter=self.delimiter, skipinitialspace=True), [])
+            cells = next(csv.reader(lines, delimiter=self.delimiter, skipinitialspace=True), [])
         except csv.Error as broken:
             raise InvalidValue("row", f"is no CSV row: {broken}") from None
+        return [_TEXT_OF_EXCEL.sub(r"\1", cell) for cell in cells] if '="' in line else cells
 
 
 def read_header(line: str, delimiters: Sequence[str] = DELIMITERS) -> Columns:
@@ -138,6 +147,8 @@ def _has_span(place: Mapping[str, int]) -> bool:
 
 def _outranks(quantity: str, title: str, earlier: str) -> bool:
     """Return whether a column counts rather than an earlier one of the same quantity."""
+    if quantity == "duration":
+        return to_plain(earlier).startswith("total") and to_plain(title).startswith("transfer")
     return quantity == "start" and to_plain(earlier) in GENERIC and to_plain(title) not in GENERIC
 
 
@@ -233,4 +244,19 @@ def require_transfers(columns: Columns) -> None:
         seen = ", ".join(title[:40] or "(no name)" for title in columns.header[:40])
         if any(title.lstrip().startswith(("{", "[")) or '{"' in title for title in columns.header):  # may be private
             raise InvalidValue("csv", "is JSON, not CSV; leave --format out, or name another")
-        raise InvalidValue("csv", f"is of no known family: columns are {seen}; missing: {'; '.join(missing)}")
+        unclear = "".join(
+            f"; what stands behind {head} in {title[:40]!r} is no known unit"
+            for title, head in _list_half_known(columns)
+        )
+        raise InvalidValue("csv", f"is of no known family: columns are {seen}; missing: {'; '.join(missing)}{unclear}")
+
+
+def _list_half_known(columns: Columns) -> list[tuple[str, str]]:
+    """List the titles that begin as one of a quantity that is missing, such as ``bytes (millions)``, and how."""
+    found = []
+    for place, title in enumerate(columns.header):
+        head = _BEHIND_NAME.split(title.strip(), maxsplit=1)[0]
+        quantity = find_quantity(head)[0] if head != title.strip() else None
+        if place not in columns.place.values() and quantity in _NEEDED and quantity not in columns.place:
+            found.append((title, head))
+    return found[:_HALF_KNOWN_SHOWN]

@@ -30,6 +30,10 @@ _BINARY_FACTORS: Mapping[float, str] = {
 _MEGABITS = re.compile(r"(?<![A-Z])[KMGTP]i?b(?![a-z])")
 _PREFIX_ALONE = re.compile(r"[\s_(\[]([KMGTP])[)\]]?$")
 _RATE_IN_LOWER_CASE = re.compile(r"(?<![A-Za-z])([kmgtp])b/s")
+_NEAR = 1.5
+"""Ratio up to which a rate and size over duration may differ, as of other spans, and its unit be sure: bits and bytes
+are further apart."""
+
 _EXACTLY = 3e-4
 """Spans often differ by some per cent: only a ratio that is one of these, but for rounding, is one of units."""
 
@@ -52,6 +56,7 @@ def reject_conflicting_units(columns: Columns, units: Units, evidence: Evidence,
         return
     found = find_factor(size_ratio)
     if found is None:
+        _reject_undecided_rate(columns, size_ratio)
         return
     factor, meaning = found
     title = columns.find_title("throughput")
@@ -60,6 +65,15 @@ def reject_conflicting_units(columns: Columns, units: Units, evidence: Evidence,
     options = " or ".join(f"--unit '{each}'" for each in _list_options(columns, units, size_ratio))
     reason = f"differs from size over duration by a factor of {factor:g}, {meaning}{rates}"
     raise InvalidValue(title, f"{reason}; give {options or '--unit'} to say which unit is meant")
+
+
+def _reject_undecided_rate(columns: Columns, size_ratio: float) -> None:
+    """Refuse rates in no stated unit that come near to size over duration in none: habit alone would decide."""
+    if "throughput" in columns.declared or max(size_ratio, 1 / size_ratio) < _NEAR:
+        return
+    title = columns.find_title("throughput")
+    reason = "differs from size over duration in every unit, so that its own is not known"
+    raise InvalidValue(title, f"{reason}; write it into the header, or give --unit '{title}=MB/s' or another")
 
 
 def reject_unclear_titles(columns: Columns) -> None:

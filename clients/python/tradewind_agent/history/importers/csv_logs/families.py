@@ -32,7 +32,9 @@ from tradewind_agent.history.importers.csv_logs.repeated import (
 )
 from tradewind_agent.history.importers.csv_logs.rows import is_totals, join_rows, repeats_header
 from tradewind_agent.history.importers.csv_logs.status import find_verdict_title
+from tradewind_agent.history.importers.csv_logs.sums import RunningSums
 from tradewind_agent.history.importers.csv_logs.times import RowClock
+from tradewind_agent.history.importers.csv_logs.unclear_columns import RowDoubts
 from tradewind_agent.history.importers.csv_logs.units import CsvReading, infer_columns
 from tradewind_agent.history.importers.csv_logs.units_inference import RATE_UNITS, TIME_UNITS
 from tradewind_agent.history.importers.csv_verdicts import NoTransfer, find_commanded_direction
@@ -169,6 +171,8 @@ class _RowReader:
         self._repeated = RepeatedFields(reading, context, report)
         self._clock = RowClock(reading.times, context, report)
         self._report = report
+        self._doubts = RowDoubts(columns, reading.statuses)
+        self._sums = RunningSums(reading.times)
         self._energy = EnergyColumns(reading, context.energy_host)
         self._path_texts = self._make_text_picker(*PATH_COLUMNS)
         self._parameter_texts = self._make_text_picker(*PARAMETER_COLUMNS)
@@ -220,14 +224,17 @@ class _RowReader:
         status = self._reading.statuses.read(row)
         if isinstance(status, NoTransfer):
             return status
-        if status is Status.SUCCEEDED and self._has_moved_nothing(row):
-            return NoTransfer.EMPTY
+        if status is Status.SUCCEEDED:
+            if self._has_moved_nothing(row):
+                return NoTransfer.EMPTY
+            self._doubts.require_none(row)
         path = self._repeated.path(self._path_texts(row))
         dataset = self._repeated.data_set(self._data_set_texts(row))
         outcome, duration_s = self._build_outcome(row, status, dataset, path)
         ends = self._repeated.ends(self._ends_texts(row))
         if ends.in_place:
             return NoTransfer.SKIPPED
+        self._sums.require_own(row, dataset.total_bytes, duration_s)
         started_at = self._clock.find_start(row, duration_s)
         ended_at = check_instant("ended_at", started_at + timedelta(seconds=duration_s))
         if self._repeats.is_repeated(line.text, started_at, ended_at, is_unique=self._is_unique(ended_at)):
@@ -266,6 +273,7 @@ class _RowReader:
         moved = self._read_moved(row)
         if status is Status.SUCCEEDED:
             moved_bytes = dataset.total_bytes if moved is None else min(moved, dataset.total_bytes)
+            self._doubts.require_moved(moved_bytes, dataset.total_bytes)
             rate_bps, duration_s = self._compute_rate_and_duration(row, moved_bytes, path)
         else:
             rate_bps, duration_s = self._read_unfinished(row, moved)

@@ -4,13 +4,15 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from tradewind.errors import InvalidValue
 from tradewind_agent.history.importers.csv_logs.columns import DELIMITERS, Columns, list_missing, read_header
-from tradewind_agent.history.importers.csv_logs.names import DECLARED_UNITS, find_quantity
+from tradewind_agent.history.importers.csv_logs.names import DECLARED_UNITS, find_quantity, is_zone
 from tradewind_agent.history.importers.fields import UNKNOWN_TEXTS
 
 LINES_BEFORE = 50
 """Lines among which the header is looked for."""
 
+_NUMBERED = 5
 _LEAST_LINES, _LEAST_CELLS = 2, 3
 """What shows a table of unknown titles."""
 
@@ -46,9 +48,9 @@ def find_header(lines: Sequence[str]) -> FoundHeader | None:
             delimiters = (separator[1],)
             continue
         columns = read_header(line.lstrip().lstrip("#%/ ") if is_comment(line) else line, delimiters)
-        found = FoundHeader(columns, place + 1)
+        found = FoundHeader(replace(columns, lines_above=tuple(lines[:place])), place + 1)
         if has_transfers(columns) and not is_comment(line):
-            return _read_units_row(found, lines)
+            return _read_units_row(_name_row_names(found, lines), lines)
         if has_transfers(columns):
             comment = comment or found
         elif best is None or len(columns.place) > len(best.columns.place):
@@ -67,12 +69,33 @@ def find_unknown_table(lines: Sequence[str]) -> Columns | None:
     return None
 
 
+def _name_row_names(found: FoundHeader, lines: Sequence[str]) -> FoundHeader:
+    """Return the header with a column for the names of rows, if R wrote them without a title: rows are longer by one.
+
+    They are numbered from 1 on. A delimiter at the end of each row makes them longer, too, but they begin with a value.
+    """
+    columns, rows = found.columns, []
+    for line in lines[found.lines : found.lines + _NUMBERED]:
+        try:
+            rows.append([cell.strip(' "') for cell in columns.split(line)])
+        except InvalidValue:
+            return found
+    width = len(columns.header) + 1
+    numbered = [str(number) for number in range(1, len(rows) + 1)]
+    if len(rows) < _LEAST_LINES or [row[0] for row in rows] != numbered or any(len(row) != width for row in rows):
+        return found
+    if not all(row[-1] for row in rows):
+        return found
+    place = {quantity: at + 1 for quantity, at in columns.place.items()}
+    return replace(found, columns=replace(columns, header=("", *columns.header), place=place))
+
+
 def _read_units_row(found: FoundHeader, lines: Sequence[str]) -> FoundHeader:
     """Return the header with the units that a second line of it holds, if there is such a line."""
     columns = found.columns
     if found.lines >= len(lines):
         return found
-    cells = [cell.strip() for cell in lines[found.lines].lstrip("#% ").split(columns.delimiter)]
+    cells = [cell.strip().strip("[]()") for cell in lines[found.lines].lstrip("#% ").split(columns.delimiter)]
     if not any(cells) or len(cells) < len(columns.header):
         return found
     declared = dict(columns.declared)
@@ -80,7 +103,7 @@ def _read_units_row(found: FoundHeader, lines: Sequence[str]) -> FoundHeader:
         if cells[place].lower() in UNKNOWN_TEXTS:
             continue
         _, unit = find_quantity(f"{columns.header[place]} {cells[place]}")
-        if unit is None or unit not in DECLARED_UNITS.get(quantity, {}).values():
+        if unit is None or not (is_zone(unit) or unit in DECLARED_UNITS.get(quantity, {}).values()):
             return found
         declared[quantity] = unit
     others = (cell for place, cell in enumerate(cells) if place not in columns.place.values())

@@ -5,7 +5,11 @@ A header is compared without case, blanks and punctuation; a unit may follow the
 
 import re
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from types import MappingProxyType
+
+from tradewind_agent.history.importers.csv_logs.counts import find_counted
+from tradewind_agent.history.importers.instants import find_zone
 
 SYNONYMS: Mapping[str, str] = MappingProxyType(
     {
@@ -13,9 +17,11 @@ SYNONYMS: Mapping[str, str] = MappingProxyType(
         for quantity, synonyms in {
             "file_size": "filesize avgfilesize averagefilesize meanfilesize avgsize size filesizeavg objectsize "
             "contentlength sourcesize",
-            "total_size": "totalsize totalbytes datasetsize datasize bytes transfersize sizetotal",
+            "total_size": "totalsize totalbytes datasetsize datasize bytes transfersize sizetotal bytestotal "
+            "expectedbytes bytesexpected expectedsize",
             "moved_size": "nbytes numbytes numberofbytes bytesmoved bytestransferred transferredbytes bytescopied "
-            "bytessent bytesreceived movedbytes totalbytestransferred totalnumberofbytestransferred bytesdone",
+            "bytessent bytesreceived movedbytes totalbytestransferred totalnumberofbytestransferred bytesdone "
+            "actualbytes bytesactual actualsize",
             "file_count": "filecount filenumbers filenumber numfiles numberoffiles nfiles files count numobjects "
             "objects filestransferred numberoffilestransfers",
             "bandwidth": "bandwidth bw linkbandwidth linkcapacity capacity linkrate linkspeed networkbandwidth",
@@ -23,9 +29,10 @@ SYNONYMS: Mapping[str, str] = MappingProxyType(
             "buffer": "buffersize bufsize buffer tcpbuffer tcpbuffersize tcpbufsize socketbuffer windowsize",
             "io_block": "blocksize ioblocksize ioblock",
             "parallelism": "parallelism p plevel parallel streams nstreams numstreams parallelstreams parallellevel "
-            "numberofstreams tcpstreams numtcpstreams streamsperfile",
-            "concurrency": "concurrency cc cclevel concurrent channels concurrencylevel numchannels",
-            "pipelining": "pipelining pp pplevel pipeline pipelinelevel pipelininglevel",
+            "numberofstreams tcpstreams numtcpstreams streamsperfile multithreadstreams",
+            "concurrency": "concurrency cc cclevel concurrent channels concurrencylevel numchannels concurrentfiles "
+            "parallelfiles simultaneousfiles concurrenttransfers paralleltransfers simultaneoustransfers filesatonce",
+            "pipelining": "pipelining pp pplevel pipeline pipelinelevel pipelininglevel pipelinedepth pipeliningdepth",
             "throughput": "throughput totalavgtput avgtput tput avgthroughput averagethroughput meanthroughput goodput "
             "totalthroughput transferrate rate speed avgspeed totaltput averagespeed meanspeed bitrate transferspeed",
             "duration": "duration transferduration transfertime elapsed elapsedtime totaltime completiontime "
@@ -132,6 +139,9 @@ _TIMES: Mapping[str, str] = MappingProxyType(
         "h": "h",
     }
 )
+_DURATIONS: Mapping[str, str] = MappingProxyType(
+    {**_TIMES, "d": "d", "day": "d", "days": "d", "minsec": "min", "hourmin": "h", "hourminsec": "s", "hmmss": "s"}
+)
 _ENERGIES: Mapping[str, str] = MappingProxyType({"j": "J", "joules": "J", "kj": "kJ", "wh": "Wh", "mj": "mJ"})
 _FREQUENCIES: Mapping[str, str] = MappingProxyType({"hz": "Hz", "khz": "kHz", "mhz": "MHz", "ghz": "GHz"})
 _ZONES: Mapping[str, str] = MappingProxyType({"utc": "UTC", "gmt": "UTC"})
@@ -147,7 +157,7 @@ DECLARED_UNITS: Mapping[str, Mapping[str, str]] = MappingProxyType(
         "buffer": _SIZES,
         "io_block": _SIZES,
         "rtt": _TIMES,
-        "duration": _TIMES,
+        "duration": _DURATIONS,
         "frequency": _FREQUENCIES,
         "total_energy": _ENERGIES,
         "dynamic_energy": _ENERGIES,
@@ -183,11 +193,43 @@ _UNIT_ALONE: Mapping[str, Mapping[str, str]] = MappingProxyType(
 """Quantities whose unit alone names them, such as ``Mbps`` or ``total seconds``."""
 
 
+LOCAL = "local"
+"""The zone of the clock that nobody names."""
+
+_ZONE_BEHIND = re.compile(
+    r"(?P<name>.+?)(?:[\s_]*[(\[](?:in )?|[\s_]+)(?P<zone>(?:UTC|GMT) ?[+-]\d{1,2}(?::?\d\d)?|[+-]\d\d:\d\d"
+    r"|[A-Z][A-Za-z]+/[A-Za-z_/]+|[A-Z]{3,4}|[Ll]ocal(?:[ _]time)?)[)\]]?"
+)
+_SEVERAL_ZONES = frozenset({"CST", "IST", "BST", "AST"})
+_ANY_TIME = datetime(2026, 1, 15)  # noqa: DTZ001 -- its zone is what is looked for
+
+
+def is_zone(name: str | None) -> bool:
+    """Return whether a text names a zone, also one of several, or that of the clock."""
+    if name is None:
+        return False
+    return name in _SEVERAL_ZONES or name == LOCAL or find_zone(name.replace(" ", ""), _ANY_TIME, UTC) is not None
+
+
+def _find_time_with_zone(title: str) -> tuple[str, str] | None:
+    """Return the quantity of a time with a zone behind its title, and that zone; ``None`` for other titles."""
+    found = _ZONE_BEHIND.fullmatch(title.strip())
+    if found is None or (found["name"].isupper() and title.strip()[-1] not in ")]"):
+        return None
+    quantity = SYNONYMS.get(to_plain(found["name"]))
+    zone = LOCAL if found["zone"].lower().startswith(LOCAL) else found["zone"].replace(" ", "")
+    is_one = quantity in ("start", "end", "time") and is_zone(zone) and to_plain(zone) not in _ZONES
+    return (quantity, zone) if quantity is not None and is_one else None
+
+
 def find_quantity(title: str) -> tuple[str | None, str | None]:
     """Return quantity and declared unit of a header such as ``Throughput (Mbps)``, ``rate MB/s`` or ``duration_ms``."""
     if len(title) > _LONGEST_TITLE:  # a message, which the patterns below would take long for
         return None, None
-    title = _IN.sub(" ", _LEVELS.sub("", title))
+    return _find_time_with_zone(title) or _find_quantity_with_unit(_IN.sub(" ", _LEVELS.sub("", title)))
+
+
+def _find_quantity_with_unit(title: str) -> tuple[str | None, str | None]:
     bytes_spelled = re.sub(r"B(?=/s|ps)", "byte", title)
     plain = _PLAIN.sub("", re.sub(r"/s(?:ec(?:ond)?)?\b", "ps", bytes_spelled.lower()))
     plain = re.sub(r"persec(?:ond)?$", "ps", plain).replace("bits", "bit")
@@ -205,7 +247,7 @@ def find_quantity(title: str) -> tuple[str | None, str | None]:
         alone = re.sub(rf"^(?:{_QUALIFIERS})", "", plain)
         if alone in units:
             return quantity, units[alone]
-    return ("failure" if _FAILURE.fullmatch(plain) else None), None
+    return find_counted(title) or ("failure" if _FAILURE.fullmatch(plain) else None), None
 
 
 def to_plain(title: str) -> str:

@@ -52,6 +52,7 @@ _AMBIGUOUS_TITLES = frozenset({"code", "rc", "errno"})
 """Titles of codes that may be of something else; what they hold decides."""
 
 _STATING = frozenset({"status", "success", "exit_code", "response_code"})
+_WORDED = frozenset({"status", "success"})
 _COUNTS_OF_ERRORS = frozenset({"errors", "numerrors", "errorcount"})
 """Titles of columns whose numbers count errors; those of ``error`` may be codes, and of ``failed`` files."""
 
@@ -74,6 +75,7 @@ class StatusReader:
     ``stating`` : columns that say how a transfer ended, rather than what it met or was.
     ``counting`` : columns of numbers that a state goes before, such as those of errors in all attempts.
     ``weak`` : columns that any state goes before, such as the last error of all attempts.
+    ``required`` : states that each row has to have, for others say there that they succeeded.
     ``of_parts`` : further columns of states, of a file or a client: next to a success, only a failure counts.
     """
 
@@ -82,13 +84,14 @@ class StatusReader:
     counting: frozenset[int] = frozenset()
     weak: frozenset[int] = frozenset()
     of_parts: frozenset[int] = frozenset()
+    required: frozenset[int] = frozenset()
 
     def read(self, row: Sequence[str]) -> Verdict:
         """Return how the transfer of a row ended; where a file does not say, it succeeded.
 
         Raises
         ------
-        InvalidValue : the row says something that is neither a success nor a failure.
+        InvalidValue : the row says something that is neither a success nor a failure, or nothing where others do.
 
         Notes
         -----
@@ -102,7 +105,10 @@ class StatusReader:
             for place, reader in readers
             if _is_known(row[place]) and not (stated and self._gives_way(place, row[place]))
         }
-        return next((verdict for verdict in _ORDER if verdict in found), Status.SUCCEEDED)
+        verdict = next((each for each in _ORDER if each in found), Status.SUCCEEDED)
+        if verdict is Status.SUCCEEDED and self.required and not any(_is_known(row[place]) for place in self.stating):
+            raise InvalidValue("outcome.status", "is missing, where other rows say that they succeeded")
+        return verdict
 
     def _gives_way(self, place: int, text: str) -> bool:
         return place in self.weak or (place in self.counting and COUNT.fullmatch(text.strip()) is not None)
@@ -117,7 +123,8 @@ def build_status_reader(columns: Columns, rows: Iterable[Sequence[str]], report:
     """
     sampled = list(rows)
     readers: dict[int, Reader] = {}
-    places: dict[str, set[int]] = {"stating": set(), "counting": set(), "weak": set(), "of_parts": set()}
+    names = ("stating", "counting", "weak", "of_parts", "required")
+    places: dict[str, set[int]] = {name: set() for name in names}
     for quantity, place, is_first in _list_verdict_columns(columns):
         values = [row[place].strip() for row in sampled if _is_known(row[place])]
         title = columns.header[place]
@@ -131,6 +138,8 @@ def build_status_reader(columns: Columns, rows: Iterable[Sequence[str]], report:
         weight = _find_weight(quantity, title, values, is_first=is_first)
         if place in readers and weight is not None:
             places[weight].add(place)
+            if weight == "stating" and quantity in _WORDED and Status.SUCCEEDED in map(find_word, values):
+                places["required"].add(place)
     if places["stating"] and places["counting"] - {columns.place.get("progress")}:
         report.assume("a number of errors next to a state is of all attempts: the state says how the last one ended")
     return StatusReader(readers, **{weight: frozenset(found) for weight, found in places.items()})

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, time, timedelta, tzinfo
 from tradewind.errors import InvalidValue
 from tradewind_agent.history.importers.csv_logs.columns import Columns
 from tradewind_agent.history.importers.csv_logs.dates import NUMERIC_DATE, DateEvidence, read_date
+from tradewind_agent.history.importers.csv_logs.zones import find_stated_zone, reject_zone_above
 from tradewind_agent.history.importers.fields import UNKNOWN_TEXTS, check_instant
 from tradewind_agent.history.importers.instants import (
     describe_epoch,
@@ -31,6 +32,9 @@ _SHORT_COUNT = re.compile(r":\d{2}:\d{2}:\d{1,2}(?!\d)")
 _HOUR = timedelta(hours=1)
 _START_OF_DAY = time()
 _LAST_SECOND = 59
+_LONG_FOR_MINUTES_S = 1200.0
+"""Between times without seconds, which may be wrong by one minute: 5 % of this."""
+
 _TIME_FACTORS = (60.0, 1e3, 3600.0, 1e6, 1e9)
 """Between units of durations."""
 
@@ -62,12 +66,14 @@ class Moment:
     """Time of a row, in UTC.
 
     ``hour_known`` : false for texts such as ``57:22.9``, minutes, seconds of a lost hour.
+    ``to_minute`` : it has no seconds.
     ``twice_s`` : how much later it is if the clock showed it a second time, as where it was set back; else 0.
     """
 
     at: datetime
     hour_known: bool
     twice_s: float = 0.0
+    to_minute: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +82,7 @@ class TimeColumns:
 
     ``places`` : columns of the start, its date first where that has one of its own.
     ``zone_given`` : the user named the zone, which then counts for rows whose own is not known.
+    ``zone_stated`` : titles do, and it is not UTC.
     """
 
     columns: Columns
@@ -83,6 +90,7 @@ class TimeColumns:
     order: DateOrder
     zone: tzinfo
     zone_given: bool = False
+    zone_stated: bool = False
 
     def read_text(self, row: list[str]) -> str:
         """Return date and time of a row in one text, "" where the row has none."""
@@ -134,6 +142,9 @@ class TimeColumns:
             shown = text if ended.twice_s else self.read_text(row)
             advice = "write times with their offset, such as +01:00, or a duration"
             raise InvalidValue("ended_at", f"is unclear, for the clock showed {shown[:40]!r} twice; {advice}")
+        if end == "end" and start.to_minute and ended.to_minute and lasted_s < _LONG_FOR_MINUTES_S:
+            advice = "write times with seconds, or a duration"
+            raise InvalidValue("ended_at", f"is written to the minute, {lasted_s:g} s after the start; {advice}")
         return lasted_s
 
     def require_duration(self, row: list[str], title: str, duration_s: float) -> None:
@@ -228,7 +239,7 @@ class TimeColumns:
         at = midnight.replace(hour=hour, minute=minute, second=second - leap_s, microsecond=micro)
         if written := time["zone"] or time["short_zone"]:
             at = at.replace(tzinfo=self._require_zone(written, at))
-        return Moment(at + timedelta(seconds=leap_s), hour_known=True)
+        return Moment(at + timedelta(seconds=leap_s), hour_known=True, to_minute=time["first"] is not None)
 
     def _require_zone(self, written: str, at: datetime) -> tzinfo:
         zone = find_zone(written, at, self.zone)
@@ -239,7 +250,7 @@ class TimeColumns:
     @staticmethod
     def _build_short_moment(day: datetime, first: int, second: int, fraction: str | None) -> Moment:
         if fraction is None and first < 24:
-            return Moment(day.replace(hour=first, minute=second), hour_known=True)
+            return Moment(day.replace(hour=first, minute=second), hour_known=True, to_minute=True)
         micro = int((fraction or ".")[1:].ljust(6, "0")[:6])
         return Moment(day.replace(minute=first, second=second, microsecond=micro), hour_known=False)
 
@@ -255,14 +266,18 @@ def judge_time_columns(
     """
     names = ("start",) if "start" in columns.place else ("date", "time")
     places = tuple(columns.place[name] for name in names if name in columns.place)
-    zone = context.zone
-    _reject_half_declared_zone(columns, context)
-    if "UTC" in (columns.declared.get("start"), columns.declared.get("time")):
-        zone = UTC  # a column of zones then says where its hosts are
+    stated, zone = find_stated_zone(columns, context), context.zone
+    if stated is not None:
+        zone = stated  # a column of zones then says where its hosts are
         columns = replace(columns, place={each: at for each, at in columns.place.items() if each != "zone"})
     title = columns.header[places[0]] if places else "start"
     order = context.date_order or dates.decide(title, report)
-    times = TimeColumns(columns, places, order, zone, zone_given=context.timezone is not None)
+    times = TimeColumns(
+        columns, places, order, zone, zone_given=context.timezone is not None, zone_stated=stated not in (None, UTC)
+    )
+    rows = list(rows)
+    if stated is None:
+        reject_zone_above(columns, map(times.read_text, rows), context)
     end_at = columns.place.get("end", columns.place.get("stated_end"))
     for row in rows:
         text = times.read_text(row)
@@ -275,24 +290,6 @@ def judge_time_columns(
     return times
 
 
-def _reject_half_declared_zone(columns: Columns, context: ImportContext) -> None:
-    """Refuse starts in UTC by their title next to ends without a zone, or the reverse, if the user names a
-    zone.
-
-    Raises
-    ------
-    InvalidValue : names both columns.
-    """
-    end = "end" if "end" in columns.place else "stated_end"
-    if context.timezone in (None, UTC) or not {"start", end} <= columns.place.keys():
-        return
-    in_utc = [columns.declared.get(each) == "UTC" for each in ("start", "end")]
-    if in_utc[0] != in_utc[1]:
-        titles = [columns.find_title(each) for each in ("start", end)]
-        utc, other = titles if in_utc[0] else titles[::-1]
-        raise InvalidValue(other, f"does not say its zone, and {utc} is in UTC; write (UTC) behind it, or an offset")
-
-
 class RowClock:
     """Start of each row in turn; rows that do not tell, or have lost the hour, follow the row before."""
 
@@ -300,7 +297,7 @@ class RowClock:
         self._times = times
         self._report = report
         self._first = context.started_at or SYNTHETIC_START
-        self._zone_given = context.timezone is not None
+        self._zone_given = context.timezone is not None or times.zone_stated
         self._in_parts = context.in_parts
         self._assumed_order = f"rows without a time follow each other by their duration, from {self._first.isoformat()}"
         self._free_from: datetime | None = None

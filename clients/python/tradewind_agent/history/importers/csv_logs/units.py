@@ -12,7 +12,6 @@ from tradewind_agent.history.importers.csv_logs.column_pairs import (
     drop_rounded_sizes,
     drop_row_numbers,
     reject_contradicting_columns,
-    reject_unclear_settings,
     settle_time_columns,
     take_measured_bandwidth,
     take_unit_columns,
@@ -28,7 +27,6 @@ from tradewind_agent.history.importers.csv_logs.names import is_identity
 from tradewind_agent.history.importers.csv_logs.notation import decide_notation
 from tradewind_agent.history.importers.csv_logs.samples import (
     RowPair,
-    Sample,
     SetKey,
     compute_median,
     list_samples,
@@ -41,6 +39,8 @@ from tradewind_agent.history.importers.csv_logs.times import (
     TimeColumns,
     judge_time_columns,
 )
+from tradewind_agent.history.importers.csv_logs.unclear_columns import reject_unclear_columns
+from tradewind_agent.history.importers.csv_logs.undecided_units import reject_undecided_units
 from tradewind_agent.history.importers.csv_logs.units_inference import (
     RATE_UNITS,
     SIZE_UNITS,
@@ -50,7 +50,6 @@ from tradewind_agent.history.importers.csv_logs.units_inference import (
     build_evidence,
     compute_decades_outside,
     compute_logged_rate_bps,
-    compute_penalty,
     compute_rate_by_duration_bps,
     infer_units,
     scale_if_known,
@@ -70,14 +69,8 @@ _RTT_S = (1e-5, 1.5)
 _RTT_UNDECIDED = (0.3, 1.5)
 """In seconds a satellite's, in milliseconds a campus': no path in between could have been meant by both."""
 
-_SHORTEST_LOGGED_S = 1.0
-"""Shorter transfers are hardly worth a log: where milliseconds would give one, seconds are meant."""
-
-_HABIT = 1.25
-"""Difference of two penalties that comes from how usual their units are, not from what the rows say."""
 
 _DECLARE = "write the unit into the header, such as {title}_ms"
-_OR_GIVE = "write the unit into the header, or give --unit '{title}={unit}'"
 
 _NEAR = 1.5
 """Ratio of durations to what is from start to end, which may hold a queue: the units are the same."""
@@ -140,7 +133,7 @@ def infer_columns(columns: Columns, text: LogText, context: ImportContext, repor
     reject_repeated_titles(columns, rows)
     columns = drop_row_numbers(drop_rounded_sizes(take_unit_columns(columns, rows), rows), rows, report)
     reject_contradicting_columns(columns, rows)
-    reject_unclear_settings(columns, rows)
+    reject_unclear_columns(columns, rows, report)
     reject_unclear_titles(columns)
     columns = decide_notation(settle_time_columns(columns, rows, report), rows, context.decimal)
     if columns.notations:
@@ -158,8 +151,7 @@ def infer_columns(columns: Columns, text: LogText, context: ImportContext, repor
     samples = [sample for group in sets.values() for sample in group]
     evidence = build_evidence(samples, None if "bandwidth" in columns.place else context.bandwidth_bps)
     units = infer_units(evidence, columns)
-    _check_durations(columns, evidence, samples)
-    _check_sizes(columns, evidence, units)
+    reject_undecided_units(columns, evidence, units, samples)
     set_sizes = infer_set_sizes(sets, units, repair=context.repair_sizes)
     notes = _Notes(columns, report)
     size_ratio = notes.note_rates(units, evidence, set_sizes)
@@ -265,37 +257,6 @@ def _list_duration_ratios(pairs: Iterable[RowPair], times: TimeColumns) -> Itera
             duration, lasted_s = read_plausible(row, place), times.compute_duration_s(row, "stated_end")
             if duration and lasted_s:
                 yield duration / lasted_s
-
-
-def _check_durations(columns: Columns, evidence: Evidence, samples: Sequence[Sample]) -> None:
-    """Refuse durations that could be seconds or milliseconds, if only habit decides."""
-    title = columns.find_title("duration")
-    durations = compute_median([sample.duration for sample in samples if sample.duration is not None])
-    if "duration" in columns.declared or durations is None or durations * TIME_UNITS["ms"] < _SHORTEST_LOGGED_S:
-        return
-    either = [infer_units(evidence, columns, duration=unit) for unit in ("s", "ms")]
-    slow, fast = (compute_penalty(units, evidence) for units in either)
-    if abs(slow - fast) < _HABIT:
-        rates = (compute_logged_rate_bps(units, evidence) for units in either)
-        in_s, in_ms = ("" if rate is None else f" ({format_bps(rate)})" for rate in rates)
-        known = evidence.bandwidth is not None or evidence.bandwidth_bps is not None
-        advice = _DECLARE.format(title=title) + ("" if known else ", or give --bandwidth")
-        raise InvalidValue(title, f"may be in s{in_s} or in ms{in_ms}; {advice}")
-
-
-def _check_sizes(columns: Columns, evidence: Evidence, units: Units) -> None:
-    """Refuse sizes in no stated unit that are no bytes, if nothing but habit decides between larger units."""
-    quantity = "file_size" if "file_size" in columns.place else "total_size"
-    found = evidence.get_size_evidence(units)
-    if units.size == "B" or quantity in columns.declared or not (found.moved is found.energy is found.gap is None):
-        return
-    either = {unit: infer_units(evidence, columns, size=unit) for unit in ("B", "kB", "MB", "GB")}
-    least = compute_penalty(units, evidence)
-    possible = [unit for unit, each in either.items() if compute_penalty(each, evidence) < least + _HABIT]
-    if len(possible) > 1:
-        title = columns.find_title(quantity)
-        advice = _OR_GIVE.format(title=title, unit=possible[-1])
-        raise InvalidValue(title, f"may be in {' or in '.join(possible)}: nothing else in the file decides; {advice}")
 
 
 def _compute_median(columns: Columns, quantity: str, pairs: Iterable[RowPair]) -> float | None:

@@ -33,15 +33,15 @@ SIZE_UNITS: Mapping[str, float] = MappingProxyType(
 )  # fmt: skip
 _INFERRED_SIZES = ("B", "kB", "MB", "GB", "KiB", "MiB", "GiB")
 TIME_UNITS: Mapping[str, float] = MappingProxyType(
-    {"s": 1.0, "ms": 1e-3, "min": 60.0, "µs": 1e-6, "h": 3600.0, "ns": 1e-9}
+    {"s": 1.0, "ms": 1e-3, "min": 60.0, "µs": 1e-6, "h": 3600.0, "ns": 1e-9, "d": 86400.0}
 )
-_INFERRED_TIMES = ("s", "ms", "min", "µs")
+_INFERRED_TIMES = ("s", "ms", "min", "µs", "d")
 
 _SURPRISE: Mapping[str, float] = MappingProxyType(
     {
         "bit/s": 0.2, "Gbit/s": 0.5, "kbit/s": 1.5, "Mibit/s": 2.0, "B/s": 2.0, "kB/s": 2.5, "MB/s": 2.0,
         "MiB/s": 2.5, "GB/s": 3.0, "kB": 0.3, "GB": 0.5, "KiB": 2.2, "MiB": 2.0, "GiB": 2.5, "ms": 1.0, "min": 1.5,
-        "µs": 2.0,
+        "µs": 2.0, "d": 2.5,
     }
 )  # fmt: skip
 """Penalty for how seldom logs use a unit: small against a contradiction, decisive between what is equally plausible."""

@@ -94,8 +94,15 @@ _HARMLESS = _GOOD_TOKENS | frozenset(
 """Words behind a success that leave it one."""
 
 
+_MARKS: Mapping[str, Verdict] = MappingProxyType(
+    dict.fromkeys("✓✔✅☑", Status.SUCCEEDED) | dict.fromkeys("✗✘❌✖☒", Status.FAILED)
+)
+
+
 def find_word(text: str) -> Verdict | None:
     """Return what a status means, also with a reason behind it such as ``FAILED: timeout``."""
+    if (mark := _MARKS.get(text.strip().rstrip("\ufe0f"))) is not None:
+        return mark
     plain = fold(text)
     if (alone := _WORDS.get(normalise(plain))) is not None:
         return alone

@@ -6,6 +6,7 @@ summary the concurrency. Sizes are rounded to two or three digits by aria2 itsel
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from types import MappingProxyType
@@ -33,6 +34,9 @@ from tradewind_agent.history.importers.ports import (
 
 _SIZE = r"[0-9.]{1,12}(?:[KMGTP]i)?B"
 _PROGRESS = re.compile(rf"#([0-9a-f]{{6}}) ({_SIZE})/({_SIZE})(?:\([0-9]+%\))?(?: CN:([0-9]{{1,5}}))?")
+_SEEDING = re.compile(r"#([0-9a-f]{6}) SEED\(")
+"""A torrent that is complete; its notice comes when the seeding has ended, too."""
+
 _NOTICE = re.compile(
     r"(?:([0-9]{4})-([0-9]{2})-([0-9]{2})|([0-9]{2})/([0-9]{2})) ([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.[0-9]+)? "
     r"\[[A-Z]+\] (?:\[[^\]]*\] )?(.*)"
@@ -92,6 +96,7 @@ class _Log:
     downloads: dict[str, _Download] = field(default_factory=dict)
     completed: dict[str, tuple[int | None, datetime]] = field(default_factory=dict)
     in_summary: set[str] = field(default_factory=set)
+    seeding: dict[str, datetime] = field(default_factory=dict)
     latest: datetime | None = None
     first_notice: tuple[int | None, datetime] | None = None
 
@@ -99,6 +104,9 @@ class _Log:
         if line.text.startswith(_LAST_LINES):
             self.first_notice = None
         found = _PROGRESS.findall(line.text)
+        for gid in _SEEDING.findall(line.text):
+            if self.latest is not None and len(self.seeding) < _MOST_FILES:
+                self.seeding.setdefault(gid, self.latest)
         self.in_summary.update(gid for gid, *_ in found)
         for gid, done, total, connections in found:
             if gid not in self.downloads and len(self.downloads) < _MOST_FILES:
@@ -162,12 +170,20 @@ class _Log:
 
     def _date(self, at: datetime) -> datetime:
         """Return a time with its year: that of the latest summary, or what else dates the log."""
-        if self.latest is None:
+        latest = self.latest
+        if latest is None:
             return add_year(at, self.context, self.report)
-        try:
-            return at.replace(year=self.latest.year + (at.month < self.latest.month))
-        except ValueError:
-            raise InvalidValue("ended_at", f"does not exist in {self.latest.year}") from None
+        years = list(_list_years(at, latest.year))
+        if not years:
+            raise InvalidValue("ended_at", f"does not exist in {latest.year}")
+        return min(years, key=lambda each: abs(each - latest))
+
+
+def _list_years(at: datetime, year: int) -> Iterator[datetime]:
+    """Yield a time in a year and in those next to it, as far as it exists in them."""
+    for each in (year - 1, year, year + 1):
+        with suppress(ValueError):
+            yield at.replace(year=each)
 
 
 def require_sizes(lines: Iterable[str]) -> None:
@@ -251,7 +267,8 @@ def _build_record(result: re.Match[str], line: Line, log: _Log) -> TransferRecor
     status = _STATUS.get(result[2])
     if status is None:
         raise InvalidValue("outcome.status", f"is unknown: {result[2][:20]!r}")
-    ended_at = check_instant("ended_at", log.find_end(_OF_SEVERAL.sub("", result[4].strip())))
+    stopped_at = log.find_end(_OF_SEVERAL.sub("", result[4].strip()))
+    ended_at = check_instant("ended_at", min(stopped_at, log.seeding.pop(result[1], stopped_at)))
     if download is None:
         raise InvalidValue("dataset.total_bytes", "is not in the log: the file was done before the first summary")
     rate_bps = parse_bps(result[3] + "/s")

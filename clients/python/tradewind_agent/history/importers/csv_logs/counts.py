@@ -1,0 +1,57 @@
+"""Titles of columns of a CSV log that count: ``# files``, ``No. of streams``, ``number of concurrent transfers``."""
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from types import MappingProxyType
+
+_WORD = re.compile(r"[^\W\d_]+|#")
+_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_COUNTING = frozenset({"#", "n", "nb", "num", "number", "of", "count", "cnt", "counts", "anzahl", "nombre", "numero"})
+_MAYBE_COUNTING = frozenset({"no", "nr"})
+"""Also what the numbers of rows are called."""
+
+_CORES: Mapping[frozenset[str], str] = MappingProxyType(
+    {
+        frozenset(words.split()): quantity
+        for quantity, titles in {
+            "file_count": ("files", "objects", "items", "dateien", "fichiers", "ficheros", "archivos", "total files",
+                           "total objects", "total items"),
+            "parallelism": ("streams", "tcp streams", "parallel streams", "parallel tcp streams"),
+            "concurrency": ("concurrent files", "concurrent transfers", "parallel files", "parallel transfers",
+                            "simultaneous files", "simultaneous transfers"),
+        }.items()
+        for words in titles
+    }
+)  # fmt: skip
+"""Words of a title that say what it counts, without those that say that it counts."""
+
+_SINGULAR: Mapping[str, str] = MappingProxyType(
+    {"file": "files", "object": "objects", "item": "items", "stream": "streams"}
+)
+_NUMBERED = frozenset({"file", "object", "item", "num", "number", "no", "nr", "#", "of"})
+"""Words of titles that may count files, or say which one a row is of."""
+
+
+@lru_cache(1024)
+def find_counted(title: str) -> str | None:
+    """Return the quantity that a title counts, ``None`` for other titles.
+
+    A word in the singular, as in ``file no``, may be followed by which one it is: ``count`` has to be with it.
+    """
+    words = list_words(title)
+    core = [word for word in words if word not in _COUNTING and word not in _MAYBE_COUNTING]
+    if {"count", "cnt", "of"} & set(words):
+        core = [_SINGULAR.get(word, word) for word in core]
+    return _CORES.get(frozenset(core)) if len(core) < len(words) or len(core) > 1 else None
+
+
+def may_number_files(title: str) -> bool:
+    """Return whether a title such as ``file_num`` may count files, or say which one a row is of."""
+    words = set(list_words(title))
+    return len(words) > 1 and words <= _NUMBERED and not words.isdisjoint(_SINGULAR)
+
+
+def list_words(title: str) -> list[str]:
+    """List the words of a title in lower case; a # is one."""
+    return [word.lower() for word in _WORD.findall(_HUMP.sub(" ", title))]

@@ -1,0 +1,80 @@
+"""Units of a CSV log that habit alone would decide: durations in s or ms, in days, and sizes without a unit."""
+
+from collections.abc import Sequence
+
+from tradewind.errors import InvalidValue
+from tradewind.units import format_bps
+from tradewind_agent.history.importers.csv_logs.columns import Columns
+from tradewind_agent.history.importers.csv_logs.samples import Sample, compute_median
+from tradewind_agent.history.importers.csv_logs.units_inference import (
+    TIME_UNITS,
+    Evidence,
+    Units,
+    compute_logged_rate_bps,
+    compute_penalty,
+    infer_units,
+)
+
+_SHORTEST_LOGGED_S = 1.0
+"""Shorter transfers are hardly worth a log: where milliseconds would give one, seconds are meant."""
+
+_HABIT = 1.25
+"""Difference of two penalties that comes from how usual their units are, not from what the rows say."""
+
+_DECLARE = "write the unit into the header, such as {title}_ms"
+
+_OR_GIVE = "write the unit into the header, or give --unit '{title}={unit}'"
+
+
+def reject_undecided_units(columns: Columns, evidence: Evidence, units: Units, samples: Sequence[Sample]) -> None:
+    """Refuse a file whose durations or sizes may be in several units.
+
+    Raises
+    ------
+    InvalidValue : names the column, and the option that settles it.
+    """
+    _reject_undecided_durations(columns, evidence, samples)
+    _reject_days(columns, evidence, units)
+    _reject_undecided_sizes(columns, evidence, units)
+
+
+def _reject_undecided_durations(columns: Columns, evidence: Evidence, samples: Sequence[Sample]) -> None:
+    """Refuse durations that could be seconds or milliseconds, if only habit decides."""
+    title = columns.find_title("duration")
+    durations = compute_median([sample.duration for sample in samples if sample.duration is not None])
+    if "duration" in columns.declared or durations is None or durations * TIME_UNITS["ms"] < _SHORTEST_LOGGED_S:
+        return
+    either = [infer_units(evidence, columns, duration=unit) for unit in ("s", "ms")]
+    slow, fast = (compute_penalty(units, evidence) for units in either)
+    if abs(slow - fast) < _HABIT:
+        rates = (compute_logged_rate_bps(units, evidence) for units in either)
+        in_s, in_ms = ("" if rate is None else f" ({format_bps(rate)})" for rate in rates)
+        known = evidence.bandwidth is not None or evidence.bandwidth_bps is not None
+        advice = _DECLARE.format(title=title) + ("" if known else ", or give --bandwidth")
+        raise InvalidValue(title, f"may be in s{in_s} or in ms{in_ms}; {advice}")
+
+
+def _reject_days(columns: Columns, evidence: Evidence, units: Units) -> None:
+    """Refuse durations that only make sense in days, as spreadsheets hold them, where no rate shows that they are."""
+    if units.duration != "d" or "duration" in columns.declared or evidence.get_size_evidence(units).moved is not None:
+        return
+    title = columns.find_title("duration")
+    rate = compute_logged_rate_bps(units, evidence)
+    found = "" if rate is None else f" ({format_bps(rate)})"
+    reason = f"may be in days{found}, as spreadsheets hold times; give --unit '{title}=d', or the unit that it is in"
+    raise InvalidValue(title, reason)
+
+
+def _reject_undecided_sizes(columns: Columns, evidence: Evidence, units: Units) -> None:
+    """Refuse sizes in no stated unit that are no bytes, if nothing but habit decides between larger units."""
+    quantity = "file_size" if "file_size" in columns.place else "total_size"
+    found = evidence.get_size_evidence(units)
+    if units.size == "B" or quantity in columns.declared or not (found.moved is found.energy is found.gap is None):
+        return
+    either = {unit: infer_units(evidence, columns, size=unit) for unit in ("B", "kB", "MB", "GB")}
+    least = compute_penalty(units, evidence)
+    possible = [unit for unit, each in either.items() if compute_penalty(each, evidence) < least + _HABIT]
+    if len(possible) > 1:
+        title = columns.find_title(quantity)
+        advice = _OR_GIVE.format(title=title, unit=possible[-1])
+        raise InvalidValue(title, f"may be in {' or in '.join(possible)}: nothing else in the file decides; {advice}")
