@@ -1,0 +1,116 @@
+"""A transfer is billed once also where the clock of a host is wrong, so that its records lie in months far apart."""
+
+import random
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+from uuid import UUID, uuid4
+
+import psycopg
+import pytest
+
+from tests.integration.billing.changing_rows import BATCH, FIRST, LOG, MONTHS, QUOTE, Provider
+from tests.stack import Tenant, new_tenant
+
+MAY, _, JULY = MONTHS
+IN_MAY, IN_JULY = FIRST + timedelta(days=3), JULY.begins_at + timedelta(days=9)
+QUOTED = Decimal("1.25")
+
+
+@pytest.fixture
+def provider(tenant: Tenant, database_url: str, admin_database_url: str) -> Iterator[Provider]:
+    own = new_tenant(tenant.parts, database_url)
+    with closing(psycopg.connect(admin_database_url, autocommit=True)) as admin:
+        made = Provider(own, admin, random.Random(1))
+        made.found()
+        admin.execute(
+            "UPDATE price_books SET published_at = now(), effective_from = now() WHERE id = %s", [made.books[0]]
+        )
+        yield made
+
+
+def quote_in_july(provider: Provider) -> None:
+    quoted = {"transfer": provider.transfers[0], "at": IN_JULY - timedelta(minutes=1), "key": provider.keys[0]}
+    priced: dict[str, Any] = {"book": provider.books[0], "amount": QUOTED, "currency": "EUR", "credit": None}
+    provider.execute(QUOTE, tier=provider.tiers[0], **quoted, **priced)
+
+
+def log(provider: Provider, at: datetime, *, key: UUID | None = None, amount: str = "1.250000", **changes: Any) -> None:
+    """Log the transfer, with its quote, as one that began then."""
+    batch = uuid4()
+    provider.execute(BATCH, id=batch, key=key or provider.keys[0])
+    logged = {"chunk": "whole", "status": "succeeded", "bytes": 5, "transfer": provider.transfers[0]}
+    logged |= {"quote": f"{amount} EUR total {provider.books[0]}", "received": IN_JULY, "id": uuid4()}
+    provider.execute(LOG, batch=batch, at=at, **logged | changes)
+
+
+def list_billed(provider: Provider) -> list[tuple[str, UUID | None, Decimal | None, int]]:
+    """Return what is billed of each month, after comparing what is stored with all rows and with the analysts' view."""
+    provider.refresh()
+    read = provider.read()
+    assert read == provider.read(entirely=True)
+    billed = [
+        (str(month), line.key_id, line.amount, line.from_log_alone)
+        for month in MONTHS
+        for line in read[month, "sums"]
+        if line.billing == "billed"
+    ]
+    with provider.tenant.parts.store.unit_of_work(provider.tenant.id) as uow:
+        rows = uow.connection.exec_driver_sql("SELECT month, key_id, amount FROM warehouse.billed_transfers ORDER BY 1")
+        assert [tuple(row) for row in rows] == [each[:3] for each in billed]
+    return billed
+
+
+@pytest.mark.parametrize("starts", [(IN_JULY, IN_MAY), (IN_MAY, IN_JULY)])
+def test_transfer_with_a_journalled_quote_is_billed_in_the_month_of_its_quote(
+    provider: Provider, starts: tuple[datetime, datetime]
+) -> None:
+    quote_in_july(provider)
+    for at in starts:
+        log(provider, at)
+    assert list_billed(provider) == [(str(JULY), provider.keys[0], QUOTED, 0)]
+
+
+def test_record_that_a_collector_brings_of_a_wrong_clock_bills_nobody_again(provider: Provider) -> None:
+    quote_in_july(provider)
+    log(provider, IN_JULY)
+    log(provider, IN_MAY, key=provider.keys[3])
+    assert list_billed(provider) == [(str(JULY), provider.keys[0], QUOTED, 0)]
+
+
+def test_transfer_whose_quote_is_in_its_logs_alone_is_billed_in_the_first_of_two_months(provider: Provider) -> None:
+    log(provider, IN_JULY)
+    log(provider, IN_MAY)
+    assert list_billed(provider) == [(str(MAY), provider.keys[0], QUOTED, 1)]
+
+
+def test_two_customers_with_records_of_one_transfer_are_billed_apart(provider: Provider) -> None:
+    quote_in_july(provider)
+    log(provider, IN_JULY)
+    log(provider, IN_MAY, key=provider.keys[1], amount="0.500000")
+    assert list_billed(provider) == [
+        (str(MAY), provider.keys[1], Decimal("0.5"), 1),
+        (str(JULY), provider.keys[0], QUOTED, 0),
+    ]
+
+
+def test_record_of_a_wrong_clock_alone_is_billed_by_its_quote(provider: Provider) -> None:
+    quote_in_july(provider)
+    log(provider, IN_MAY)
+    assert list_billed(provider) == [(str(MAY), provider.keys[0], QUOTED, 1)]
+
+
+def test_failed_record_of_a_wrong_clock_takes_nothing_off_the_bill(provider: Provider) -> None:
+    log(provider, IN_MAY, status="failed")
+    log(provider, IN_JULY)
+    assert list_billed(provider) == [(str(JULY), provider.keys[0], QUOTED, 1)]
+
+
+def test_record_whose_id_is_that_of_a_transfer_does_not_replace_it(provider: Provider) -> None:
+    quote_in_july(provider)
+    early = IN_JULY - timedelta(hours=1)
+    log(provider, early, id=provider.transfers[0], transfer=None, amount="0.000001", received=early)
+    log(provider, IN_JULY)
+    assert list_billed(provider) == [(str(JULY), provider.keys[0], QUOTED, 0)]
