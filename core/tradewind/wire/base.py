@@ -6,7 +6,16 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Annotated
 
-from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    StringConstraints,
+)
 from pydantic_core import ErrorDetails
 
 from tradewind.errors import InvalidValue
@@ -38,6 +47,9 @@ def _check_plain_number(value: object) -> object:
 
 PLAIN_NUMBER = BeforeValidator(_check_plain_number)
 """Refuses texts that only Python reads as numbers, such as 1_000, or digits of other scripts."""
+
+PLAIN_DIGITS = PlainSerializer(lambda value: f"{value:f}" if value else "0", return_type=str, when_used="json")
+"""Writes decimals without an exponent: a zero of twelve decimals is 0, not 0E-12."""
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=MAX_NAME_LENGTH, pattern=NO_CONTROLS)]
 ProfileName = Annotated[

@@ -9,13 +9,19 @@ from pydantic import Field
 
 from tradewind.sla.kinds import EnergyBasis, SlaKind
 from tradewind.sla.pricing import DECIMALS, HIGHEST_CREDIT, HIGHEST_MARGIN, HIGHEST_PRICE, PRICE_PARTS, PriceModel
-from tradewind.wire.base import PLAIN_NUMBER, Instant, NewName, Open, Strict
+from tradewind.wire.base import PLAIN_DIGITS, PLAIN_NUMBER, Instant, NewName, Open, Strict
 from tradewind.wire.records import WireParameters
 from tradewind.wire.releases import TierBounds
 
-Amount = Annotated[Decimal, Field(ge=0, le=HIGHEST_PRICE, decimal_places=DECIMALS, allow_inf_nan=False), PLAIN_NUMBER]
-Margin = Annotated[Decimal, Field(ge=0, le=HIGHEST_MARGIN, decimal_places=DECIMALS, allow_inf_nan=False), PLAIN_NUMBER]
-Credit = Annotated[Decimal, Field(ge=0, le=HIGHEST_CREDIT, decimal_places=DECIMALS, allow_inf_nan=False), PLAIN_NUMBER]
+Amount = Annotated[
+    Decimal, Field(ge=0, le=HIGHEST_PRICE, decimal_places=DECIMALS, allow_inf_nan=False), PLAIN_NUMBER, PLAIN_DIGITS
+]
+Margin = Annotated[
+    Decimal, Field(ge=0, le=HIGHEST_MARGIN, decimal_places=DECIMALS, allow_inf_nan=False), PLAIN_NUMBER, PLAIN_DIGITS
+]
+Credit = Annotated[
+    Decimal, Field(ge=0, le=HIGHEST_CREDIT, decimal_places=DECIMALS, allow_inf_nan=False), PLAIN_NUMBER, PLAIN_DIGITS
+]
 CurrencyCode = Annotated[str, Field(min_length=3, max_length=3, description="ISO 4217, such as EUR.")]
 
 

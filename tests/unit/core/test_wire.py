@@ -251,3 +251,8 @@ def test_amounts_have_plain_digits_without_underscores(text: str) -> None:
     with pytest.raises(ValidationError, match="must be a number such as"):
         SpendingLimit.model_validate({"amount": text, "currency": "EUR"})
     assert WirePriceModel.model_validate({"base": "0.05"}).base == Decimal("0.05")
+
+
+def test_prices_are_written_without_exponents():
+    written = json.loads(WirePriceModel(base=Decimal("0E-12"), per_gb=Decimal("1E-6")).model_dump_json())
+    assert (written["base"], written["per_gb"]) == ("0", "0.000001")
