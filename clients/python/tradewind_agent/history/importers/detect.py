@@ -67,7 +67,7 @@ def detect(sample: str) -> str:
     if not lines:
         raise EmptyLog
     if _HAR.match(sample):
-        raise InvalidValue("--format", "is a browser's log (HAR): `logs upload` takes it, `logs watch` does not")
+        raise InvalidValue("log", "is a browser's log (HAR): `logs upload` takes it, `logs watch` does not")
     formats = [find_format_of_line(line) for line in lines]
     scores = Counter(found for found in formats if found is not None)
     if scores:
@@ -79,7 +79,7 @@ def detect(sample: str) -> str:
     if table is not None and has_transfers(table.columns):
         return "csv"
     if (advice := find_advice(lines)) is not None:
-        raise InvalidValue("--format", advice)
+        raise InvalidValue("log", advice)
     if table is not None and len(table.columns.header) >= _LEAST_COLUMNS:
         require_transfers(table.columns)
     if (unknown := find_unknown_table(lines)) is not None:
@@ -120,7 +120,7 @@ def _reject_known_without_transfers(lines: Sequence[str]) -> None:
     if lines[0].lstrip().startswith(("{", "[")) and not is_known_output:
         message = next((found for line in lines if (found := _parse_object(line)) is not None), {})
         if (advice := find_advice_on_message(message)) is not None:
-            raise InvalidValue("--format", advice)
+            raise InvalidValue("log", advice)
         members = ", ".join(name[:40] for name in list(message)[:_SHOWN_MEMBERS])
         seen = f"its members are {members}" if members else "it is cut off or damaged"
         raise InvalidValue("--format", f"cannot be detected: it is JSON or logfmt, but of no known log; {seen}")
