@@ -146,35 +146,14 @@ BILLED_BY_LATE_QUOTES = replace(
 _LATE = BILLED_BY_LATE_QUOTES.source
 _ORDER_OF_RECORDS = "ORDER BY coalesce(transfer_id, id), key_id, month, quote IS NULL, received_at, id"
 _ONCE_EACH = "PARTITION BY one, key_id ORDER BY month"
-_LAST_CONDITION = "date_trunc('month', once.month - interval '31 days')::date)"
-_BILLED_ELSEWHERE = """
-           AND NOT (NOT is_journalled AND stated IS NOT NULL AND once.transfer_id IS NOT NULL AND EXISTS (
-               SELECT FROM public.transfer_logs l
-                 JOIN public.batches b ON b.id = l.batch_id
-                CROSS JOIN LATERAL (SELECT date_trunc('month', l.started_at AT TIME ZONE 'UTC') AS month) m
-                 LEFT JOIN LATERAL (
-                     SELECT q.key_id FROM public.quotes q
-                      WHERE q.transfer_id = l.transfer_id AND q.amount IS NOT NULL
-                        AND q.at >= (m.month - interval '31 days') AT TIME ZONE 'UTC'
-                        AND q.at < (m.month + interval '1 month' + interval '1 day') AT TIME ZONE 'UTC'
-                      ORDER BY q.at LIMIT 1) quoted ON true
-                WHERE l.transfer_id = once.transfer_id AND (l.chunk IS NULL OR l.chunk = 'whole')
-                  AND l.status = 'succeeded'
-                  AND CASE WHEN quoted.key_id IS NULL
-                           THEN m.month < once.month AND l.quote = once.quote
-                                AND b.key_id IS NOT DISTINCT FROM once.key_id
-                           ELSE (b.key_id IS NULL OR EXISTS (
-                                    SELECT FROM brings WHERE owner = quoted.key_id AND bringer = b.key_id))
-                                AND (once.key_id IS NULL OR EXISTS (
-                                    SELECT FROM brings WHERE owner = quoted.key_id AND bringer = once.key_id)) END))"""
 
-BILLED_ONCE_IN_ALL_MONTHS = replace(
+BILLED_BY_RECORDS_OF_TRANSFERS = replace(
     BILLED_TRANSFERS,
-    source=_LATE.replace(_ORDER_OF_RECORDS, _ORDER_OF_RECORDS.replace("quote IS", "transfer_id IS NULL, quote IS"))
-    .replace(_ONCE_EACH, _ONCE_EACH.replace("key_id", "key_id, transfer_id IS NULL"))
-    .replace(_LAST_CONDITION, _LAST_CONDITION + _BILLED_ELSEWHERE),
+    source=_LATE.replace(
+        _ORDER_OF_RECORDS, _ORDER_OF_RECORDS.replace("quote IS", "transfer_id IS NULL, quote IS")
+    ).replace(_ONCE_EACH, _ONCE_EACH.replace("key_id", "key_id, transfer_id IS NULL")),
 )
-"""A transfer whose records lie in months far apart is billed in one of them, as in the rules of the statements."""
+"""Records of a transfer go before one without a transfer whose own ID it has, as in the rules of the statements."""
 
 BILLING_VIEWS = (CUSTOMERS, BILLED_TRANSFERS)
 

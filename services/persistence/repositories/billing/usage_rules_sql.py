@@ -50,29 +50,6 @@ def match_units(mark: str, *, stored: str = "true", logged: str = "true") -> str
     """  # noqa: S608 - of constants
 
 
-# Records of one transfer lie in months far apart where the clock of a host is wrong. A record whose month has the quote
-# from the log alone gives way to one in a month of the journal's quote, or else to one of an earlier month with the
-# same quote.
-_BILLED_ELSEWHERE = """
-    SELECT FROM transfer_logs l
-      JOIN batches b ON b.id = l.batch_id
-     CROSS JOIN LATERAL (SELECT date_trunc('month', l.started_at AT TIME ZONE 'UTC') AS month) m
-      LEFT JOIN LATERAL (
-          SELECT key_id FROM quotes
-           WHERE transfer_id = l.transfer_id AND amount IS NOT NULL
-             AND at >= (m.month - interval '31 days') AT TIME ZONE 'UTC'
-             AND at < (m.month + interval '1 month' + interval '1 day') AT TIME ZONE 'UTC'
-           ORDER BY at LIMIT 1
-      ) quoted ON true
-     WHERE l.transfer_id = once.transfer_id AND (l.chunk IS NULL OR l.chunk = 'whole') AND l.status = 'succeeded'
-       AND CASE WHEN quoted.key_id IS NULL
-                THEN l.started_at < :begins_at AND l.quote = once.quote AND b.key_id IS NOT DISTINCT FROM once.key_id
-                ELSE (b.key_id IS NULL OR EXISTS (
-                         SELECT FROM brings WHERE owner = quoted.key_id AND bringer = b.key_id))
-                     AND (once.key_id IS NULL OR EXISTS (
-                         SELECT FROM brings WHERE owner = quoted.key_id AND bringer = once.key_id)) END
-"""
-
 # A transfer appears once for each key that logged it, however often: in the month of its earliest record, as the first
 # record with a quote states it there, else as the first. The quote in the journal counts, if the key that it was made
 # to has uploaded the log, or a key that may upload it for that one; without one, the log must carry the quote of a
@@ -130,8 +107,6 @@ COMPUTED = f"""
                     THEN string_to_array(once.quote, ' ') END AS stated
           FROM once
           LEFT JOIN offered o ON o.transfer_id = once.transfer_id AND o.key_id = once.key_id
-         WHERE NOT (o.transfer_id IS NULL AND once.transfer_id IS NOT NULL AND once.quote ~ :quote_form
-                    AND EXISTS ({_BILLED_ELSEWHERE}))
         OFFSET 0
     ), joined AS (
         SELECT once.unit, once.transfer_id, once.started_at, once.ended_at, once.status, once.bytes_moved, once.link_id,

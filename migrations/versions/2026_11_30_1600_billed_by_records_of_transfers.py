@@ -1,8 +1,8 @@
-"""The view of what is billed has a transfer once whose records lie in months far apart, as statements do."""
+"""The view of what is billed reads records of a transfer before one whose own ID is that of the transfer."""
 
 from alembic import op
 
-from migrations.billing_views import BILLED_BY_LATE_QUOTES, BILLED_ONCE_IN_ALL_MONTHS, BILLED_TRANSFERS
+from migrations.billing_views import BILLED_BY_LATE_QUOTES, BILLED_BY_RECORDS_OF_TRANSFERS, BILLED_TRANSFERS
 from migrations.reader_isolation import put_behind_function
 from migrations.warehouse_views import replaced
 
@@ -14,7 +14,7 @@ step = "expand"
 
 
 def upgrade() -> None:
-    for statement in replaced(BILLED_ONCE_IN_ALL_MONTHS):
+    for statement in replaced(BILLED_BY_RECORDS_OF_TRANSFERS):
         op.execute(statement)
     op.execute(put_behind_function(BILLED_TRANSFERS.name))
 
