@@ -61,7 +61,7 @@ def test_other_words_above_the_table_say_nothing_of_zones(line):
     assert len(read("start", "end", "2026-03-01 11:00:20", above=(line,))[0]) == 1
 
 
-def test_times_with_offsets_do_not_heed_a_line_above():
+def test_times_with_offsets_ignore_a_zone_above():
     rows = ["# CET", "start,end,bytes,cc", "2026-03-01T10:00:00Z,2026-03-01T10:00:20Z,4000000000,2"]
     assert run(rows, ENDS)[0][0].record.started_at == TEN
 

@@ -32,7 +32,7 @@ class RunningSums:
         is_sum = (
             self._rows >= _LEAST_ROWS and _is_near(total_bytes, self._bytes) and _is_near(duration_s, self._duration_s)
         )
-        if is_sum and not self._times.read_text(list(row)) and self._stands_out(row, filled):
+        if is_sum and not self._times.read_text(list(row)) and self._differs(row, filled):
             raise InvalidValue(
                 "row", "is the sum of the rows before it; leave it out, or give it a start if it is none"
             )
@@ -43,7 +43,7 @@ class RunningSums:
             self._duration_s + duration_s,
         )
 
-    def _stands_out(self, row: Sequence[str], filled: set[int]) -> bool:
+    def _differs(self, row: Sequence[str], filled: set[int]) -> bool:
         """Return whether a row lacks a cell that all rows before it have, or one that is not read says total."""
         if self._filled is not None and self._filled - filled:
             return True
