@@ -139,15 +139,19 @@ def open_log(data_folder: Path) -> Iterator[IO[bytes] | None]:
     The log of the start before stays as ``service.log.1``. Elsewhere, ``None``: what collects the output of this
     process collects that of the others, too.
     """
-    if not sys.stderr.isatty():
+    if not (sys.stdout.isatty() and sys.stderr.isatty()):
         yield None
         return
     file = data_folder / LOG
-    with suppress(FileNotFoundError):
-        file.replace(file.with_name(f"{LOG}.1"))
-    file.touch(mode=0o600)
+    try:
+        with suppress(FileNotFoundError):
+            file.replace(file.with_name(f"{LOG}.1"))
+        file.touch(mode=0o600)
+        log = file.open("ab")
+    except OSError as error:
+        raise InvalidValue("TRADEWIND_DATA", f"cannot write to {file}: {error.strerror}") from error
     _say(f"log: {file}")
-    with file.open("ab") as log:
+    with log:
         try:
             yield log
         except ExitedAtOnce as ended:

@@ -73,7 +73,8 @@ def list_repeated(runs: Mapping[str, Sequence[Row]]) -> set[str]:
     """Return the names of ours and of each tool that may become the best default."""
     first_bps = {name: float(rows[0]["throughput_bps"]) for name, rows in runs.items()}
     least_bps = REPEATED_FROM * _find_best_default_bps(first_bps)
-    return {name for name, bps in first_bps.items() if name == OURS_ALONE or bps >= least_bps}
+    has_failed = {name for name, rows in runs.items() if rows[0]["exit_code"] not in (0, None)}
+    return {name for name, bps in first_bps.items() if name == OURS_ALONE or name in has_failed or bps >= least_bps}
 
 
 def _find_best_default_bps(bps_by_name: Mapping[str, float]) -> float:

@@ -64,3 +64,8 @@ class Path:
 
 
 UNKNOWN_PATH = Path()
+
+
+def drop_initial_buffer(path: Path) -> Path:
+    """Return a logged path without a socket buffer that the kernel enlarges."""
+    return replace(path, buffer_bytes=None) if path.buffer_bytes in INITIAL_BUFFERS_BYTES else path

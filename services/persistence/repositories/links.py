@@ -12,7 +12,7 @@ from services.application.models.learned_model import Span, StoredLink
 from services.persistence.repositories.endpoints import Endpoints
 from services.persistence.tables import endpoints, link_labels, links, transfer_logs
 from tradewind.errors import NotFound
-from tradewind.path import UNKNOWN_PATH, Path
+from tradewind.path import UNKNOWN_PATH, Path, drop_initial_buffer
 from tradewind.transfer import LinkKey
 
 # Statements are built once: building one for each batch takes longer than the database takes for it.
@@ -179,7 +179,7 @@ class Links:
         """Return what the newest log of each link states of its path, ``without`` these links."""
         rows = self._connection.execute(_LOGGED_PATHS, {"without": list(without), "most": MOST_LOGGED_PATHS})
         names = ("bandwidth_bps", "rtt_s", "min_rtt_s", "loss_rate", "buffer_bytes")
-        paths = {row.id: Path(**{name: getattr(row, name) for name in names}) for row in rows}
+        paths = {row.id: drop_initial_buffer(Path(**{name: getattr(row, name) for name in names})) for row in rows}
         return {link_id: path for link_id, path in paths.items() if path != UNKNOWN_PATH}
 
     def list_labels(self) -> Mapping[UUID, Sequence[str]]:

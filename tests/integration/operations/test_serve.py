@@ -14,6 +14,7 @@ from services.processes import HEALTHY_AFTER_S, LONGEST_PAUSE_S, ExitedAtOnce, r
 from services.serve import open_log
 from tests.conditions import eventually
 from tests.endings import is_gone
+from tradewind.errors import InvalidValue
 
 IMPATIENT = ((signal.SIGTERM, 0.1), (signal.SIGQUIT, 0.1))
 OBEDIENT = "import signal; print('ready', flush=True); signal.pause()"
@@ -57,7 +58,8 @@ def test_a_port_that_is_taken_is_found_before_anything_is_started(tmp_path):
 
 
 def test_at_a_terminal_processes_write_to_a_file(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    for stream in (sys.stdout, sys.stderr):
+        monkeypatch.setattr(stream, "isatty", lambda: True)
     for text in (b"first start", b"second start"):
         with open_log(tmp_path) as log:
             assert log is not None
@@ -68,6 +70,16 @@ def test_at_a_terminal_processes_write_to_a_file(tmp_path, monkeypatch, capsys):
     assert f"log: {tmp_path}/service.log\n" in capsys.readouterr().out
     with pytest.raises(ExitedAtOnce, match=r"api ended; .*/service\.log says why"), open_log(tmp_path):
         raise ExitedAtOnce("api ended")
+
+
+def test_a_log_that_cannot_be_written_is_reported(tmp_path, monkeypatch):
+    for stream in (sys.stdout, sys.stderr):
+        monkeypatch.setattr(stream, "isatty", lambda: True)
+    with (
+        pytest.raises(InvalidValue, match=r"TRADEWIND_DATA: cannot write to .*/gone/service\.log"),
+        open_log(tmp_path / "gone"),
+    ):
+        pass
 
 
 def test_elsewhere_processes_write_where_the_service_does(tmp_path):

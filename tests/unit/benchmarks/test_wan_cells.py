@@ -164,5 +164,7 @@ def test_cells_in_which_no_tool_moved_anything_do_not_count():
 
 def test_tools_that_cannot_be_the_best_default_are_not_repeated():
     first_bps = {OURS_ALONE: 20e6, "wget": 10e6, "curl -Z": 79e6, "aria2": 80e6, "rclone": 100e6}
-    runs = {name: [{"throughput_bps": bps}, {"throughput_bps": 100e6}] for name, bps in first_bps.items()}
+    runs = {name: [{"throughput_bps": bps, "exit_code": 0}] for name, bps in first_bps.items()}
     assert list_repeated(runs) == {OURS_ALONE, "aria2", "rclone"}
+    runs["wget"][0]["exit_code"] = 4
+    assert list_repeated(runs) == {OURS_ALONE, "aria2", "rclone", "wget"}

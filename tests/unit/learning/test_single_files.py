@@ -54,18 +54,47 @@ def test_the_rate_of_a_row_is_that_of_all_files_under_way():
     assert gathered.file_count.tolist() == [MOST_FILES] * 64
 
 
-def test_one_file_after_another_is_a_set_at_the_rate_of_each():
-    log = make_steady_log(1, 5)
-    gathered = gather(log)
-    assert gathered.throughput_bps == pytest.approx(log.throughput_bps)
-    assert gathered.file_count.tolist() == [5] * 5
+def test_one_file_after_another_stays_as_it_is():
+    assert_unchanged(make_steady_log(1, 5))
+    assert_unchanged(make_log([0, 2.2, 4.1], [2.3, 4.3, 6], [1, 1, 1]))
 
 
 def test_a_gap_ends_a_set():
     log = make_log([0, 0, 10, 10, 10], [2, 2, 12, 12, 12], [2, 2, 3, 3, 3])
     assert gather(log).file_count.tolist() == [2, 2, 3, 3, 3]
-    nearer = make_log([0, 2 + GAP_S / 2], [2, 5], [1, 1])
-    assert gather(nearer).file_count.tolist() == [2, 2]
+    nearer = make_log([0, 0, 2 + GAP_S / 2, 2 + GAP_S / 2], [2, 2, 5, 5], [2, 2, 2, 2])
+    assert gather(nearer).file_count.tolist() == [4, 4, 4, 4]
+
+
+def test_small_files_are_not_as_fast_as_a_large_one_next_to_them():
+    small = 100
+    log = make_log(
+        [0.0, *range(small)],
+        [float(small), *(at + 0.9 for at in range(small))],
+        [2] * (1 + small),
+        moved_bytes=[5e9, *[1e4] * small],
+    )
+    own_bps = log.moved_bytes * 8 / (log.end_s - log.start_s)
+    gathered = gather(replace(log, throughput_bps=own_bps))
+    assert gathered.throughput_bps[1:] == pytest.approx(2 * own_bps[1:])
+    assert gathered.throughput_bps[0] == pytest.approx(own_bps[0], rel=0.06)
+
+
+def test_the_rate_is_that_of_as_many_files_as_the_concurrency_says():
+    log = make_log([0, 1.0], [4, 5.0], [2, 2])
+    [first, _] = gather(log).throughput_bps
+    assert first == pytest.approx(2 * FILE_BYTES * 8 / 4)
+
+
+def test_retransmitted_bytes_are_those_of_the_set():
+    log = make_log([0, 0], [4, 4], [2, 2], retransmitted_bytes=[1e5, 1e5])
+    gathered = gather(log)
+    assert gathered.retransmitted_bytes == pytest.approx([2e5, 2e5])
+    assert gathered.moved_bytes == pytest.approx([2 * FILE_BYTES] * 2)
+
+
+def test_metered_transfers_stay_as_they_are():
+    assert_unchanged(make_log([0, 0], [4, 4], [2, 2], source_power_w=[40.0, 40.0]))
 
 
 def test_a_single_file_at_a_setting_of_several_has_its_own_rate():
@@ -95,8 +124,8 @@ def test_rows_of_a_set_do_not_depend_on_the_batches_that_they_come_in():
 
 def test_a_failed_file_that_only_the_importer_has_seen_does_not_hide_the_set():
     log = make_steady_log(8, 64)
-    without_one = replace(log.take(slice(1, None)))
-    assert gather(without_one).throughput_bps[:7] == pytest.approx([7 * FILE_BYTES * 8 / 2] * 7)
+    without_one = log.take(slice(1, None))
+    assert gather(without_one).throughput_bps[:7] == pytest.approx([8 * FILE_BYTES * 8 / 2] * 7)
 
 
 def assert_unchanged(log: LinkLog) -> None:

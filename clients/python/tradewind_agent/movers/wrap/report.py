@@ -116,6 +116,9 @@ class WrapReport:
         return line + format_efficiency(rate, energy_j, self.duration_s)
 
 
+_BYTES_FROM = 0xDC80
+
+
 def format_command(command: Command) -> str:
     """Return a command as it could be typed, and what it is given by a file."""
     settings = "".join(f"\nwith {name} = {value} in its configuration" for name, value in command.settings.items())
@@ -127,5 +130,10 @@ def _quote(word: str) -> str:
     if word.isprintable():
         return shlex.quote(word)
     literal = word.replace("\\", "\\\\").replace("'", "\\'")
-    escaped = (each if each.isprintable() else f"\\U{ord(each):08x}" for each in literal)
-    return f"$'{''.join(escaped)}'"
+    return f"$'{''.join(each if each.isprintable() else _escape(each) for each in literal)}'"
+
+
+def _escape(character: str) -> str:
+    code = ord(character)
+    is_byte = _BYTES_FROM <= code < _BYTES_FROM + 0x80  # of a name that is not UTF-8, as os.fsdecode gives it
+    return f"\\x{code - _BYTES_FROM + 0x80:02x}" if is_byte else f"\\U{code:08x}"
