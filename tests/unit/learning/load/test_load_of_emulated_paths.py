@@ -16,7 +16,7 @@ from tradewind.learning.load.external import compute_external_load
 from tradewind.learning.load.known_load import LoadTimeline
 from tradewind.parameters import AXES
 
-RECORDS = Path(__file__).resolve().parents[3] / "benchmarks" / "records"
+RECORDS = Path(__file__).resolve().parents[4] / "benchmarks" / "records"
 BANDWIDTH_BPS, RTT_S = 80e6, 0.06
 GAP_S = 1000.0
 
