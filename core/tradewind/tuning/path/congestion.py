@@ -24,7 +24,7 @@ A cut that eases nothing was in vain: a deep buffer stays full, a radio goes on 
 Loss of one's own making falls with the square of the streams (Mathis at a full pipe), to a half; where a cut leaves
 more than 80 % of it, or 90 % of the queue, that cut is taken back and what is left becomes the expectation. Not so
 for loss behind a full queue, which is always congestion: rivals take what a cut leaves them. Where the queue is neither
-full nor short, two cuts must have been in vain.
+full nor short, three cuts must have been in vain.
 """
 
 import math

@@ -15,6 +15,9 @@ from tradewind.tuning.rules.proposal import Proposal, build_limits, compute_dwel
 from tradewind.tuning.state import TuningState
 from tradewind.units import format_count
 
+CUTS_BEFORE_PROOF = 2
+"""Cuts in vain, before the last, that show loss to be the path's own where the queue is neither full nor short."""
+
 
 def back_off(basis: Basis, state: TuningState, seen: Observation, goal: Goal) -> Proposal | None:
     """Give up streams, or restore what was given up in vain; then no other rule decides. ``None`` when quiet."""
@@ -70,11 +73,12 @@ def _is_the_paths_own(signal: Signal, state: TuningState, seen: Observation) -> 
 
     Behind a full queue loss is congestion: rivals may take what a cut leaves, and a transfer that is alone loses
     nothing by further cuts. With a short queue loss is the path's own. In between one cut is no proof, since CUBIC's
-    queue is not full at every tick's end.
+    queue is not full at every tick's end, and one that came to a full queue takes the rest of it for short. Nor are
+    two: of what one of three transfers gives up, the others take most, and a tick's loss varies by a third.
     """
     if signal is Signal.DELAY or seen.has_room:
         return True
-    return not seen.is_full and state.limit.in_vain > 0
+    return not seen.is_full and state.limit.in_vain >= CUTS_BEFORE_PROOF
 
 
 def _propose_restored(state: TuningState, seen: Observation, streams: int, reason: str) -> Proposal:
