@@ -141,7 +141,11 @@ class StatementKey(Open):
 
 
 class StatementTotal(Open):
-    """Transfers of one link and tier in one currency. ``tier`` : absent for one that no release has any more."""
+    """Transfers of one link and tier in one currency.
+
+    ``tier`` : its name, with its data sets where others of the statement have the same; absent for one that no release
+    has any more.
+    """
 
     source: str
     destination: str
