@@ -63,7 +63,7 @@ def test_commands_of_an_ftp_server_in_both_directions_are_read_and_noted():
     assert any("between the same ends" in noted for noted in report.assumptions)
 
 
-@pytest.mark.parametrize("title", ["Remarks", "comment", "user notes", "message", "details"])
+@pytest.mark.parametrize("title", ["Remarks", "comment", "user notes", "message", "reason"])
 @pytest.mark.parametrize("text", ["FAILED - disk full", "aborted by user", "Error: timeout"])
 def test_remark_that_names_a_failure_is_no_success(title, text):
     imported, refused, _ = read(title, "fine", text)
