@@ -32,7 +32,6 @@ from tradewind_agent.history.importers.csv_logs.repeated import (
 )
 from tradewind_agent.history.importers.csv_logs.row_doubts import RowDoubts
 from tradewind_agent.history.importers.csv_logs.rows import is_totals, join_rows, repeats_header
-from tradewind_agent.history.importers.csv_logs.status import find_verdict_title
 from tradewind_agent.history.importers.csv_logs.sums import RunningSums
 from tradewind_agent.history.importers.csv_logs.times import RowClock
 from tradewind_agent.history.importers.csv_logs.units import CsvReading, infer_columns
@@ -87,9 +86,7 @@ class CsvImporter:
         """
         columns, last_line = _read_head(text, context)
         reader = _RowReader(infer_columns(columns, text, context, report), context, report)
-        if unread := [
-            each for each in columns.unread if not (find_verdict_title(each) or each in reader.doubts.titles)
-        ]:
+        if unread := reader.doubts.list_unread(columns):
             unread_titles = ", ".join(title[:_TITLE_SHOWN] for title in unread[:_TITLES_SHOWN])
             more = f" and {len(unread) - _TITLES_SHOWN} more" if len(unread) > _TITLES_SHOWN else ""
             report.assume(f"columns that are not known tell nothing of a transfer: {unread_titles}{more}")

@@ -73,11 +73,11 @@ class RowDoubts:
         is_pair = len(sums) == len(_BOTH_ENDS) and all(_find_end(title) for _, title in sums) and len(algorithms) < 2
         self._sums = [] if says_how_it_ended or not is_pair else sums
 
-    @property
-    def titles(self) -> set[str]:
-        """Titles of the columns that are read for doubts alone."""
+    def list_unread(self, columns: Columns) -> list[str]:
+        """List the titles of columns that hold no quantity, and are read neither for states nor for doubts."""
         pairs = (*self._remarks, *self._resumed, *self._done, *self._sums)
-        return {title for _, title in pairs} | {title for _, title, _ in self._stored}
+        read = {title for _, title in pairs} | {title for _, title, _ in self._stored}
+        return [title for title in columns.unread if title not in read and find_verdict_title(title) is None]
 
     def require_none(self, row: Sequence[str]) -> None:
         """Refuse a row without a failure whose remark is one, that went on with an earlier transfer, or copied less.
