@@ -158,8 +158,13 @@ def _list_stored(
             yield at, title, 1.0 if unit is None else SIZE_UNITS[unit] / SIZE_UNITS[size_unit]
 
 
+def _list_words(title: str) -> list[str]:
+    """List the words of a title; ``GiB`` is one."""
+    return list_words(title.replace("iB", "ib"))
+
+
 def _find_size_unit(title: str) -> str | None:
-    return next((_UNIT_WORDS[word] for word in reversed(list_words(title)) if word in _UNIT_WORDS), None)
+    return next((_UNIT_WORDS[word] for word in reversed(_list_words(title)) if word in _UNIT_WORDS), None)
 
 
 def _is_less(text: str, other: str, scale: float) -> bool:
@@ -183,26 +188,26 @@ def _is_size(text: str, size_bytes: int) -> bool:
 
 
 def _find_end(title: str) -> set[str]:
-    words = set(list_words(title))
+    words = set(_list_words(title))
     return {name for name, others in _BOTH_ENDS.items() if words & others}
 
 
 def _is_of_stored(title: str) -> bool:
     """Return whether a column is the size at the destination."""
-    words, ends = set(list_words(title)), _BOTH_ENDS["destination"]
+    words, ends = set(_list_words(title)), _BOTH_ENDS["destination"]
     around = {"file", "object", "on", "at", "of", "the"}
     return bool(words & SIZES) and bool(words & ends) and words <= SIZES | ends | _UNITS | around
 
 
 def _is_of_done_files(title: str) -> bool:
-    words = set(list_words(title))
+    words = set(_list_words(title))
     around = {"files", "num", "number", "of", "n", "count", "#"}
     return "files" in words and bool(words & _DONE) and words <= _DONE | around
 
 
 def _is_of_resumed(title: str) -> bool:
     """Return whether a column says from where a transfer went on, or whether it did; ``resumes`` counts how often."""
-    words = set(list_words(title))
+    words = set(_list_words(title))
     if words & _RESUMED:
         return words <= _RESUMED | _PLACES | _UNITS and bool(words & (_WENT_ON | _PLACES))
     if words & _PRESENT:
@@ -215,7 +220,7 @@ def _names_part(title: str, text: str) -> bool:
     plain = text.strip().lower()
     if plain in UNKNOWN_TEXTS or plain.strip("0.") == "":
         return False
-    words = set(list_words(title))
+    words = set(_list_words(title))
     if plain in _YES:
         return bool(words & _WENT_ON)
     found = _PART.fullmatch(plain)
