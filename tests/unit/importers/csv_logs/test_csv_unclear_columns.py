@@ -153,7 +153,12 @@ def test_less_than_the_size_is_read_next_to_any_column_of_states(title, cell):
 
 
 @pytest.mark.parametrize(
-    ("title", "cells"), [("compressed size", ("2000", "4000")), ("resumed_from", ("2000", "4000"))]
+    ("title", "cells"),
+    [
+        ("compressed size", ("2000", "4000")),
+        ("resumed_from", ("2000", "4000")),
+        ("bytes deduplicated", ("2000000000", "4000000000")),
+    ],
 )
 def test_bytes_moved_that_another_column_explains_are_read(title, cells):
     moved = ("2000000000", "4000000000")
@@ -242,8 +247,8 @@ def test_checksums_that_differ_are_refused(cells):
     assert [item.field for item in read("src checksum,dst checksum", cells, "ab,ab")[1]] == ["dst checksum"]
 
 
-@pytest.mark.parametrize("rate", ["3200", "4400"])
-def test_rate_above_size_over_duration_as_of_a_queue_keeps_its_unit(rate):
+@pytest.mark.parametrize("rate", ["800", "3200", "4400"])
+def test_rate_of_another_span_than_size_over_duration_keeps_its_unit(rate):
     rows = [f"{TIMES[0].partition(',')[0]},20,4000,{rate}", f"{TIMES[1].partition(',')[0]},40,8000,{rate}"]
     imported, refused, _ = run(["start,duration (s),size (MB),throughput", *rows], ENDS)
     assert ([item.record.outcome.throughput_bps for item in imported], refused) == ([float(rate) * 1e6] * 2, [])

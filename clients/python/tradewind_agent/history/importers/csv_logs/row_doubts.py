@@ -6,10 +6,8 @@ from types import MappingProxyType
 
 from tradewind.errors import InvalidValue
 from tradewind.units import format_bytes
-from tradewind_agent.history.importers.csv_logs.checksums import differ, find_algorithm, is_of_checksum
 from tradewind_agent.history.importers.csv_logs.columns import Columns
 from tradewind_agent.history.importers.csv_logs.counts import list_words
-from tradewind_agent.history.importers.csv_logs.remarks import is_remark, names_failure
 from tradewind_agent.history.importers.csv_logs.status import StatusReader, find_verdict_title
 from tradewind_agent.history.importers.csv_logs.unclear_columns import (
     SIZES,
@@ -18,11 +16,23 @@ from tradewind_agent.history.importers.csv_logs.unclear_columns import (
     parse_plain,
 )
 from tradewind_agent.history.importers.csv_logs.units_inference import SIZE_UNITS
+from tradewind_agent.history.importers.csv_words.checksums import differ, find_algorithm
+from tradewind_agent.history.importers.csv_words.remarks import names_failure
 from tradewind_agent.history.importers.fields import UNKNOWN_TEXTS
 
+_REMARKS = frozenset(
+    {
+        "remark", "remarks", "comment", "comments", "note", "notes", "message", "messages", "msg", "reason",
+        "observation", "observations", "annotation",
+    }
+)  # fmt: skip
+"""A description, or details, may be of the data."""
+
+_CHECKSUMS = frozenset({"md", "sha", "crc", "adler", "checksum", "hash"})
 _WENT_ON = frozenset({"resumed", "restarted", "continued"})
 _RESUMED = _WENT_ON | {"resume", "restart"}
 _PLACES = frozenset({"offset", "from", "at", "position", "pos", "byte", "bytes", "point", "marker", "size"})
+_LEFT_OUT = frozenset({"deduplicated", "deduped", "unchanged", "skipped"})
 _PRESENT = frozenset({"already", "existing", "skipped", "present", "cached"})
 _UNIT_WORDS: Mapping[str, str] = MappingProxyType({unit.lower(): unit for unit in SIZE_UNITS} | {"bytes": "B"})
 _UNITS = _UNIT_WORDS.keys() | {"is", "was", "start", "in"}
@@ -59,16 +69,16 @@ class RowDoubts:
         says_how_it_ended = bool(statuses.stating) or not kinds.isdisjoint(_STATING) or "failure" in columns.place
         counts_moved = "moved_size" in columns.place
         unread = [(at, title) for at, title in list_unread(columns) if at not in statuses.readers]
-        self._remarks = [] if says_how_it_ended else [(at, title) for at, title in unread if is_remark(title)]
+        self._remarks = [] if says_how_it_ended else [(at, title) for at, title in unread if _is_remark(title)]
         self._resumed = [] if counts_moved else [(at, title) for at, title in unread if _is_of_resumed(title)]
         self._is_moved_sure = says_how_it_ended or not kinds.isdisjoint(_SAYING_HOW_MUCH)
         self._compressed = [at for at, title in unread if is_of_compressed_size(title)]
-        self._resumed_or_present = [at for at, title in unread if _is_of_resumed(title)]
+        self._left_out = [at for at, title in unread if _is_of_resumed(title) or _is_of_left_out(title)]
         self._size_at = columns.place.get("file_size", columns.place.get("total_size"))
         self._count_at = columns.place.get("file_count")
         self._stored = [] if says_how_it_ended else list(_list_stored(columns, unread, size_unit, self._size_at))
         self._done = [] if says_how_it_ended else [(at, title) for at, title in unread if _is_of_done_files(title)]
-        sums = [(at, title) for at, title in unread if is_of_checksum(title)]
+        sums = [(at, title) for at, title in unread if not _CHECKSUMS.isdisjoint(_list_words(title))]
         algorithms = {find_algorithm(title) for _, title in sums} - {None}
         is_pair = len(sums) == len(_BOTH_ENDS) and all(_find_end(title) for _, title in sums) and len(algorithms) < 2
         self._sums = [] if says_how_it_ended or not is_pair else sums
@@ -131,7 +141,7 @@ class RowDoubts:
             return
         if any(_is_size(row[at], moved_bytes) for at in self._compressed):
             return
-        if any(_is_size(row[at], total_bytes - moved_bytes) for at in self._resumed_or_present):
+        if any(_is_size(row[at], total_bytes - moved_bytes) for at in self._left_out):
             return
         found = f"is {format_bytes(moved_bytes)} of {format_bytes(total_bytes)}, and no column says how transfers ended"
         raise InvalidValue(
@@ -184,7 +194,12 @@ def _is_size(text: str, size_bytes: int) -> bool:
     """Return whether a number is a size in some unit."""
     number = parse_plain(text)
     low, high = _SHARE_MOVED * size_bytes, size_bytes / _SHARE_MOVED
-    return bool(number) and any(low <= number * scale <= high for scale in SIZE_UNITS.values())
+    return number is not None and any(low <= number * scale <= high for scale in SIZE_UNITS.values())
+
+
+def _is_remark(title: str) -> bool:
+    words = _list_words(title)
+    return bool(words) and words[-1] in _REMARKS
 
 
 def _find_end(title: str) -> set[str]:
@@ -213,6 +228,11 @@ def _is_of_resumed(title: str) -> bool:
     if words & _PRESENT:
         return bool(words & {"byte", "bytes", "size"}) and words <= _PRESENT | _PLACES | _UNITS
     return "offset" in words and words <= {"offset", "file", "start", "byte", "bytes", "resume", "restart"} | _UNITS
+
+
+def _is_of_left_out(title: str) -> bool:
+    words = set(_list_words(title))
+    return bool(words & _LEFT_OUT) and bool(words & SIZES)
 
 
 def _names_part(title: str, text: str) -> bool:

@@ -2,10 +2,8 @@
 
 import re
 
-from tradewind_agent.history.importers.csv_logs.counts import list_words
 from tradewind_agent.history.importers.fields import UNKNOWN_TEXTS
 
-_WORDS = frozenset({"md", "sha", "crc", "adler", "checksum", "hash"})
 _ALGORITHM = re.compile(
     r"(?<![a-z])(?:md5|sha-?\d+|crc-?\d+c?|crcc|adler(?:32)?|xxh(?:ash)?\d*|blake\d[a-z]?)(?![a-z])"
 )
@@ -16,11 +14,6 @@ _LENGTHS = frozenset({8, 16, 32, 40, 56, 64, 96, 128})
 
 _MOST_SHORT = 8
 """Digits of sums that are also written without the zeros before them."""
-
-
-def is_of_checksum(title: str) -> bool:
-    """Return whether a title is one of a checksum."""
-    return not _WORDS.isdisjoint(list_words(title))
 
 
 def find_algorithm(title: str) -> str | None:

@@ -7,16 +7,7 @@ import re
 from functools import lru_cache
 
 from tradewind.transfer import Status
-from tradewind_agent.history.importers.csv_logs.counts import list_words
 from tradewind_agent.history.importers.csv_words.phrases import find_word, fold
-
-_TITLES = frozenset(
-    {
-        "remark", "remarks", "comment", "comments", "note", "notes", "message", "messages", "msg", "reason",
-        "observation", "observations", "annotation",
-    }
-)  # fmt: skip
-"""A description, or details, may be of the data."""
 
 _TRUTHS = frozenset({"n", "no", "f", "false"})
 """Failures in a column of states; in one of remarks they may be of anything."""
@@ -58,12 +49,6 @@ _MAY_BE_ONE = re.compile(
 """What each phrase above has: most remarks have none of it."""
 
 _REMEMBERED = 4096
-
-
-def is_remark(title: str) -> bool:
-    """Return whether a column holds remarks on what happened to a transfer."""
-    words = list_words(title)
-    return bool(words) and words[-1] in _TITLES
 
 
 @lru_cache(_REMEMBERED)
