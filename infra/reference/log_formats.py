@@ -255,7 +255,7 @@ NOTATIONS = """\
   errors and `verified` give way to a state. Without one, `verified=false` is refused next to rows that were verified.
   Rows without a state are refused where others say that they succeeded. Without a column of states, so are rows that
   moved less than their size, have fewer files, bytes or another checksum at the destination, or went on with an earlier
-  transfer (`resumed_from`), and remarks that name a failure.
+  transfer (`resumed_from`), and remarks that are a verdict of a failure, or begin with one, such as `FAILED: timeout`.
 - **Attempts.** A failed row of a named file gives way to one of a higher `attempt`, before or behind it.
 - **Settings.** Without columns of settings, files at once follow from overlapping rows. A number of threads,
   connections, jobs or the like alone is refused: it may be of files at once or of streams. So are uploads next to

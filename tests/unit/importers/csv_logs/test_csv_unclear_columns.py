@@ -35,6 +35,31 @@ def test_column_of_other_than_settings_says_nothing_of_them(title, cells):
     assert ([item.record.parameters.concurrency for item in imported], refused) == ([1, 1], [])
 
 
+@pytest.mark.parametrize("cells", [("auto", "16"), ("-1", "16"), ("16", "2048"), ("8.0", "16.0"), ("8 threads", "")])
+def test_one_number_of_threads_among_other_cells_is_refused(cells):
+    with pytest.raises(InvalidValue, match="may count files at once"):
+        read("threads", *cells)
+
+
+@pytest.mark.parametrize(
+    ("title", "cells"),
+    [
+        ("thread", ("1", "2")), ("worker no", ("1", "2")), ("Stream", ("3", "4")), ("requests", ("160", "320")),
+        ("tasks", ("2", "3")), ("copies", ("2", "2")), ("uploads", ("3", "1")), ("queue depth", ("0", "3")),
+        ("active transfers", ("0", "5")), ("jobs", ("0", "3")),
+    ],
+)  # fmt: skip
+def test_numbers_of_one_and_measures_are_no_settings(title, cells):
+    imported, refused, _ = read(title, *cells)
+    assert ([item.record.parameters.concurrency for item in imported], refused) == ([1, 1], [])
+
+
+@pytest.mark.parametrize("title", ["max concurrent requests", "queue depth", "parallel uploads", "thread count"])
+def test_limits_of_measures_may_be_settings(title):
+    with pytest.raises(InvalidValue, match="may count files at once"):
+        read(title, "8", "16")
+
+
 @pytest.mark.parametrize("title", ["concurrent files", "parallel_transfers", "simultaneousTransfers", "files at once"])
 def test_files_at_once_in_other_words_are_the_concurrency(title):
     assert [item.record.parameters.concurrency for item in read(title, "8", "16")[0]] == [8, 16]
@@ -63,7 +88,7 @@ def test_commands_of_an_ftp_server_in_both_directions_are_read_and_noted():
     assert any("between the same ends" in noted for noted in report.assumptions)
 
 
-@pytest.mark.parametrize("title", ["Remarks", "comment", "user notes", "message", "details"])
+@pytest.mark.parametrize("title", ["Remarks", "comment", "user notes", "message", "reason"])
 @pytest.mark.parametrize("text", ["FAILED - disk full", "aborted by user", "Error: timeout"])
 def test_remark_that_names_a_failure_is_no_success(title, text):
     imported, refused, _ = read(title, "fine", text)
@@ -76,6 +101,11 @@ def test_remark_that_names_a_failure_is_no_success(title, text):
 def test_remark_of_something_else_leaves_a_success(text):
     imported, refused, _ = read("remarks", "fine", f'"{text}"')
     assert (len(imported), refused) == (2, [])
+
+
+@pytest.mark.parametrize("title", ["description", "info", "details"])
+def test_description_of_failed_things_leaves_a_success(title):
+    assert len(read(title, "FAILED", "error: none")[0]) == 2
 
 
 def test_remark_gives_way_to_a_column_of_states():
@@ -91,6 +121,55 @@ def test_transfer_that_went_on_with_an_earlier_one_is_refused(title, cell):
     imported, refused, _ = read(title, "0" if cell != "yes" else "no", cell)
     assert (len(imported), refused[0].field) == (1, title)
     assert "bytes_moved" in refused[0].reason
+
+
+@pytest.mark.parametrize(
+    ("title", "cell"),
+    [
+        ("resumed", "0 B"), ("resumed", "nein"), ("resume", "enabled"), ("resume", "yes"), ("offset", "3.2"),
+        ("restarted", "2026-03-01T10:00:00Z"), ("restart marker", "0-0"), ("offset", "0.0"),
+    ],
+)  # fmt: skip
+def test_cell_that_is_no_part_leaves_a_complete_transfer(title, cell):
+    imported, refused, _ = read(title, cell, cell)
+    assert (len(imported), refused) == (2, [])
+
+
+@pytest.mark.parametrize(
+    ("title", "cell"), [("resumed from", "2 GB"), ("restart marker", "0-2000"), ("resumed", "50%")]
+)
+def test_part_with_a_unit_is_refused(title, cell):
+    assert read(title, "0", cell)[1][0].field == title
+
+
+@pytest.mark.parametrize(
+    ("title", "cell"),
+    [("copy_ok", "yes"), ("rsync_exit_code", "0"), ("checksum_valid", "true"), ("file_state", "done"),
+     ("progress", "100"), ("last_error", "")],
+)  # fmt: skip
+def test_less_than_the_size_is_read_next_to_any_column_of_states(title, cell):
+    imported, refused, _ = read(f"{title},bytes moved", f"{cell},2000000000", f"{cell},8000000000")
+    assert ([item.record.outcome.bytes_moved for item in imported], refused) == ([2_000_000_000, 8_000_000_000], [])
+
+
+@pytest.mark.parametrize(
+    ("title", "cells"),
+    [
+        ("compressed size", ("2000", "4000")),
+        ("resumed_from", ("2000", "4000")),
+        ("bytes deduplicated", ("2000000000", "4000000000")),
+    ],
+)
+def test_bytes_moved_that_another_column_explains_are_read(title, cells):
+    moved = ("2000000000", "4000000000")
+    imported, refused, _ = read(f"{title},bytes moved", *map(",".join, zip(cells, moved, strict=True)))
+    assert ([item.record.outcome.bytes_moved for item in imported], refused) == ([2_000_000_000, 4_000_000_000], [])
+
+
+@pytest.mark.parametrize("title", ["compressed size", "resumed_from", "mode"])
+def test_bytes_moved_that_no_column_explains_are_refused(title):
+    refused = read(f"{title},bytes moved", "3000,500000000", "0,8000000000")[1]
+    assert [item.field for item in refused] == ["outcome.bytes_moved"]
 
 
 def test_bytes_moved_settle_a_transfer_that_went_on():
@@ -116,6 +195,68 @@ def test_size_next_to_a_compressed_one_is_refused():
         read("compressed size (MB)", "1000", "2000")
     imported, refused, _ = read("compressed", "yes", "yes")
     assert (len(imported), refused) == (2, [])
+
+
+@pytest.mark.parametrize("cells", [("0", "0"), ("4000000000", "8000000000"), ("no", "0 B")])
+def test_compressed_size_of_nothing_or_in_another_unit_is_no_doubt(cells):
+    imported, refused, _ = read("compressed bytes", *cells)
+    assert (len(imported), refused) == (2, [])
+
+
+@pytest.mark.parametrize(
+    ("title", "full", "less"),
+    [
+        ("size on destination (MB)", "4000", "2000"), ("dest size (MB)", "4000.0", "2000.0"),
+        ("dest size bytes", "4000000000", "2000000000"), ("remote size (GiB)", "3.73", "3.73"),
+        ("dest size (MB),remote size (MB)", "4000,4000", "8000,2000"),
+    ],
+)  # fmt: skip
+def test_less_at_the_destination_is_refused(title, full, less):
+    imported, refused, _ = read(title, full, less)
+    assert (len(imported), len(refused)) == (1, 1)
+    assert "add a column status" in refused[0].reason
+
+
+@pytest.mark.parametrize(
+    ("title", "cells"),
+    [("dest size (MB)", ("3999.6", "8000")), ("destination size (GiB)", ("3.7", "7.5")), ("remote size", ("4", "8"))],
+)
+def test_rounded_size_at_the_destination_is_not_less(title, cells):
+    imported, refused, _ = read(title, *cells)
+    assert (len(imported), refused) == (2, [])
+
+
+@pytest.mark.parametrize(
+    ("titles", "cells"),
+    [
+        ("source md5,destination sha256", "0cc175b9c0f1b6a831c399e269772661,ca978112ca1bbdcafac231b39a23dc4d"),
+        ("src crc32,dst crc32", "00ab,ab"), ("src checksum,dst checksum", "adler32:ab,ab"),
+        ("src checksum,dst checksum", "adler32:ab,crc32:cd"), ("src crc,dst crc", "171,ab"),
+        ("src checksum,dst checksum", "0xAB,ab"),
+        ("src checksum,dst checksum", "0cc175b9c0f1b6a831c399e269772661,86f7e437faa5a7fce15d1ddcb9eaeaea377667b8"),
+        ("src md5,dst md5", "DMF1ucDxtqgxw5niaXcmYQ==,0cc175b9c0f1b6a831c399e269772661"),
+    ],
+)  # fmt: skip
+def test_checksums_in_other_notations_or_of_other_algorithms_are_not_compared(titles, cells):
+    imported, refused, _ = read(titles, cells, "ab,ab")
+    assert (len(imported), refused) == (2, [])
+
+
+@pytest.mark.parametrize("cells", ["adler32:ab,cd", "00ab,ac", "0cc175b9,1cc175b9"])
+def test_checksums_that_differ_are_refused(cells):
+    assert [item.field for item in read("src checksum,dst checksum", cells, "ab,ab")[1]] == ["dst checksum"]
+
+
+@pytest.mark.parametrize("rate", ["800", "3200", "4400"])
+def test_rate_of_another_span_than_size_over_duration_keeps_its_unit(rate):
+    rows = [f"{TIMES[0].partition(',')[0]},20,4000,{rate}", f"{TIMES[1].partition(',')[0]},40,8000,{rate}"]
+    imported, refused, _ = run(["start,duration (s),size (MB),throughput", *rows], ENDS)
+    assert ([item.record.outcome.throughput_bps for item in imported], refused) == ([float(rate) * 1e6] * 2, [])
+
+
+def test_column_that_refuses_rows_is_not_named_as_unknown():
+    noted = " ".join(read("remarks,rack", "fine,7", "FAILED,7")[2].assumptions)
+    assert "nothing of a transfer: rack" in noted
 
 
 @pytest.mark.parametrize("last", [",60,12000,", "all,60,12000,", "a;b,60.02,12001,"])

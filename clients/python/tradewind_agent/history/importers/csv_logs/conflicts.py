@@ -30,9 +30,12 @@ _BINARY_FACTORS: Mapping[float, str] = {
 _MEGABITS = re.compile(r"(?<![A-Z])[KMGTP]i?b(?![a-z])")
 _PREFIX_ALONE = re.compile(r"[\s_(\[]([KMGTP])[)\]]?$")
 _RATE_IN_LOWER_CASE = re.compile(r"(?<![A-Za-z])([kmgtp])b/s")
-_NEAR = 1.5
-"""Ratio up to which a rate and size over duration may differ, as of other spans, and its unit be sure: bits and bytes
-are further apart."""
+_LEAST_RATIO, _MOST_RATIO = 0.45, 8**0.5
+"""Between these, throughput · duration over size shows the rate's unit, though the two are of other spans.
+
+A duration may hold a queue, and a rate be the highest: then the product is above the size, and up to √8 no unit is
+nearer, for bits and bytes are 8 apart. A rate below size over duration is less likely than one four times above it.
+"""
 
 _EXACTLY = 3e-4
 """Spans often differ by some per cent: only a ratio that is one of these, but for rounding, is one of units."""
@@ -69,7 +72,7 @@ def reject_conflicting_units(columns: Columns, units: Units, evidence: Evidence,
 
 def _reject_undecided_rate(columns: Columns, size_ratio: float) -> None:
     """Refuse rates in no stated unit that come near to size over duration in none: habit alone would decide."""
-    if "throughput" in columns.declared or max(size_ratio, 1 / size_ratio) < _NEAR:
+    if "throughput" in columns.declared or _LEAST_RATIO < size_ratio < _MOST_RATIO:
         return
     title = columns.find_title("throughput")
     reason = "differs from size over duration in every unit, so that its own is not known"

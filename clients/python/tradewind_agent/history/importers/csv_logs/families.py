@@ -30,11 +30,10 @@ from tradewind_agent.history.importers.csv_logs.repeated import (
     PATH_COLUMNS,
     RepeatedFields,
 )
+from tradewind_agent.history.importers.csv_logs.row_doubts import RowDoubts
 from tradewind_agent.history.importers.csv_logs.rows import is_totals, join_rows, repeats_header
-from tradewind_agent.history.importers.csv_logs.status import find_verdict_title
 from tradewind_agent.history.importers.csv_logs.sums import RunningSums
 from tradewind_agent.history.importers.csv_logs.times import RowClock
-from tradewind_agent.history.importers.csv_logs.unclear_columns import RowDoubts
 from tradewind_agent.history.importers.csv_logs.units import CsvReading, infer_columns
 from tradewind_agent.history.importers.csv_logs.units_inference import RATE_UNITS, TIME_UNITS
 from tradewind_agent.history.importers.csv_verdicts import NoTransfer, find_commanded_direction
@@ -86,11 +85,11 @@ class CsvImporter:
         A pass before the first determines the units.
         """
         columns, last_line = _read_head(text, context)
-        if unread := [title for title in columns.unread if find_verdict_title(title) is None]:
+        reader = _RowReader(infer_columns(columns, text, context, report), context, report)
+        if unread := reader.doubts.list_unread(columns):
             unread_titles = ", ".join(title[:_TITLE_SHOWN] for title in unread[:_TITLES_SHOWN])
             more = f" and {len(unread) - _TITLES_SHOWN} more" if len(unread) > _TITLES_SHOWN else ""
             report.assume(f"columns that are not known tell nothing of a transfer: {unread_titles}{more}")
-        reader = _RowReader(infer_columns(columns, text, context, report), context, report)
         rows = _list_rows(join_rows(columns, text.read_lines()), last_line, reader, report)
         return rows if is_tuned(columns) else add_concurrency(rows, report)
 
@@ -171,7 +170,7 @@ class _RowReader:
         self._repeated = RepeatedFields(reading, context, report)
         self._clock = RowClock(reading.times, context, report)
         self._report = report
-        self._doubts = RowDoubts(columns, reading.statuses)
+        self.doubts = RowDoubts(columns, reading.statuses, reading.units.size)
         self._sums = RunningSums(reading.times)
         self._energy = EnergyColumns(reading, context.energy_host)
         self._path_texts = self._make_text_picker(*PATH_COLUMNS)
@@ -227,7 +226,7 @@ class _RowReader:
         if status is Status.SUCCEEDED:
             if self._has_moved_nothing(row):
                 return NoTransfer.EMPTY
-            self._doubts.require_none(row)
+            self.doubts.require_none(row)
         path = self._repeated.path(self._path_texts(row))
         dataset = self._repeated.data_set(self._data_set_texts(row))
         outcome, duration_s = self._build_outcome(row, status, dataset, path)
@@ -273,7 +272,7 @@ class _RowReader:
         moved = self._read_moved(row)
         if status is Status.SUCCEEDED:
             moved_bytes = dataset.total_bytes if moved is None else min(moved, dataset.total_bytes)
-            self._doubts.require_moved(moved_bytes, dataset.total_bytes)
+            self.doubts.require_moved(row, moved_bytes, dataset.total_bytes)
             rate_bps, duration_s = self._compute_rate_and_duration(row, moved_bytes, path)
         else:
             rate_bps, duration_s = self._read_unfinished(row, moved)
