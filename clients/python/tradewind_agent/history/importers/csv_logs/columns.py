@@ -30,6 +30,7 @@ class Columns:
     ``constants`` : by place, what each row has to hold, such as the unit of another column.
     ``starts_are_ends`` : rows say when they ended alone; these times are in the place of starts.
     ``lines_above`` : titles and comments before the header.
+    ``has_row_names`` : names of rows stand before the others, without a title of their own.
     ``notations`` : by place, how to read a number or a duration that is not written as a plain number.
     """
 
@@ -42,6 +43,7 @@ class Columns:
     constants: Mapping[int, str] = field(default_factory=dict)
     starts_are_ends: bool = False
     lines_above: tuple[str, ...] = ()
+    has_row_names: bool = False
 
     def find_title(self, quantity: str) -> str:
         """Return the column's own name, for reports."""

@@ -139,7 +139,7 @@ def _split_rows(
         if first in titles or is_title(first):
             header = read_header(line.text, columns.delimiter).header
             if 2 * sum(title in titles for title in header) > len(header):
-                own = columns.header if columns.header[0] else columns.header[-len(header) :]
+                own = columns.header[columns.has_row_names :]
                 if [title.lower() for title in header] != [title.lower() for title in own]:
                     raise InvalidValue("csv", f"has other columns from line {line.number} on; split it there")
                 continue

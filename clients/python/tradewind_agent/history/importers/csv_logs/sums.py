@@ -4,16 +4,18 @@ import re
 from collections.abc import Sequence
 
 from tradewind.errors import InvalidValue
+from tradewind_agent.history.importers.csv_logs.rows import SUMS, SURE_SUMS
 from tradewind_agent.history.importers.csv_logs.times import TimeColumns
 
-_TOTAL = re.compile(r"(?:grand |sub-?)?totals?|sums?|overall|all|summe|gesamt|somme|totale|suma|[Σ∑]", re.IGNORECASE)
+_TOTAL = re.compile(rf"{SUMS}|overall|all|[Σ∑]", re.IGNORECASE)
+_SURE_TOTAL = re.compile(SURE_SUMS, re.IGNORECASE)
 _LEAST_ROWS = 2
 _ROUNDED = 1e-3
 """Share by which a sum may differ from what it sums up, as rows are rounded."""
 
 
 class RunningSums:
-    """Sums of bytes and durations over the rows so far; a row that holds both, and no start, is no transfer."""
+    """Sums of bytes and durations over the rows so far, which rows without a title may hold, too."""
 
     def __init__(self, times: TimeColumns) -> None:
         self._times = times
@@ -21,21 +23,28 @@ class RunningSums:
         self._rows, self._bytes, self._duration_s = 0, 0, 0.0
         self._filled: set[int] | None = None
 
-    def require_own(self, row: Sequence[str], total_bytes: int, duration_s: float) -> None:
-        """Refuse a row that is the sum of those before, where it lacks what they have, or says that it is one.
+    def require_own(self, row: Sequence[str], total_bytes: int, duration_s: float, *, is_last: bool) -> None:
+        """Refuse a row that is the sum of those before, and says so or lacks what they have.
+
+        Parameters
+        ----------
+        is_last : no row follows; before others, a row that says nothing of a sum may be twice as large by chance.
 
         Raises
         ------
         InvalidValue : says so.
         """
         filled = {place for place, text in enumerate(row) if text.strip()}
-        is_sum = (
-            self._rows >= _LEAST_ROWS and _is_near(total_bytes, self._bytes) and _is_near(duration_s, self._duration_s)
-        )
-        if is_sum and not self._times.read_text(list(row)) and self._differs(row, filled):
-            raise InvalidValue(
-                "row", "is the sum of the rows before it; leave it out, or give it a start if it is none"
-            )
+        if self._rows >= _LEAST_ROWS and _is_near(total_bytes, self._bytes):
+            has_start = bool(self._times.read_text(list(row)))
+            if has_start and self._says(row, _SURE_TOTAL):  # from the first start to the last end
+                raise InvalidValue("row", "is the sum of the rows before it; leave it out")
+            is_sum = not has_start and _is_near(duration_s, self._duration_s)
+            lacks_cell = is_last and self._filled is not None and bool(self._filled - filled)
+            if is_sum and (lacks_cell or self._says(row, _TOTAL)):
+                raise InvalidValue(
+                    "row", "is the sum of the rows before it; leave it out, or give it a start if it is none"
+                )
         self._filled = filled if self._filled is None else self._filled & filled
         self._rows, self._bytes, self._duration_s = (
             self._rows + 1,
@@ -43,12 +52,10 @@ class RunningSums:
             self._duration_s + duration_s,
         )
 
-    def _differs(self, row: Sequence[str], filled: set[int]) -> bool:
-        """Return whether a row lacks a cell that all rows before it have, or one that is not read says total."""
-        if self._filled is not None and self._filled - filled:
-            return True
+    def _says(self, row: Sequence[str], word: re.Pattern[str]) -> bool:
+        """Return whether a cell that is not read is a word of sums."""
         return any(
-            _TOTAL.fullmatch(text.strip(" :.\"'")) is not None
+            word.fullmatch(text.strip(" :.\"'")) is not None
             for place, text in enumerate(row)
             if place not in self._read
         )
