@@ -35,6 +35,10 @@ _THINGS = frozenset({"file", "object", "item", "files", "objects", "items"})
 _NUMBERED = _THINGS | {"num", "number", "no", "nr", "#", "of"}
 """Words of titles that may count files, or say which one a row is of."""
 
+_DONE = frozenset(
+    {"transferred", "copied", "done", "completed", "ok", "succeeded", "successful", "moved", "uploaded", "downloaded"}
+)
+
 
 @lru_cache(1024)
 def find_counted(title: str) -> str | None:
@@ -58,6 +62,12 @@ def _says_which(words: Sequence[str]) -> bool:
         return False
     before = words[: words.index("of")]
     return not before or before[-1] not in _COUNTING | _MAYBE_COUNTING | {"total"} or not _THINGS.isdisjoint(before)
+
+
+def counts_done_files(title: str) -> bool:
+    """Return whether a title such as ``files_transferred`` counts the files that were done."""
+    words = set(list_words(title))
+    return "files" in words and not _DONE.isdisjoint(words) and words <= _DONE | _COUNTING | {"files", "of"}
 
 
 def may_number_files(title: str) -> bool:

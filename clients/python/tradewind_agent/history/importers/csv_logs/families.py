@@ -24,10 +24,10 @@ from tradewind_agent.history.importers.csv_logs.repeated import (
     PATH_COLUMNS,
     RepeatedFields,
 )
+from tradewind_agent.history.importers.csv_logs.row_clock import RowClock
 from tradewind_agent.history.importers.csv_logs.rows import is_totals, join_rows, repeats_header
 from tradewind_agent.history.importers.csv_logs.status import find_verdict_title
 from tradewind_agent.history.importers.csv_logs.sums import RunningSums
-from tradewind_agent.history.importers.csv_logs.times import RowClock
 from tradewind_agent.history.importers.csv_logs.unclear_columns import RowDoubts
 from tradewind_agent.history.importers.csv_logs.units import CsvReading, infer_columns
 from tradewind_agent.history.importers.csv_logs.units_inference import RATE_UNITS, TIME_UNITS
@@ -282,6 +282,7 @@ class _RowReader:
         duration_s = self._compute_duration_s(row)
         if duration_s is None:
             raise InvalidValue("ended_at", "is missing of a transfer that did not succeed")
+        duration_s = self._reading.times.settle_minutes(row, duration_s)
         if moved is not None:
             return compute_throughput_bps(moved, duration_s), _require_possible_duration_s(duration_s)
         if throughput.strip().lower() in UNKNOWN_TEXTS:
@@ -314,7 +315,9 @@ class _RowReader:
         by_size_s = BITS_PER_BYTE * moved_bytes / rate_bps
         if duration_s is None:
             duration_s = by_size_s
-        elif self._reading.sizes_agree and abs(by_size_s / duration_s - 1) > _SIZE_TOLERANCE:
+        elif "throughput" in self._place:
+            duration_s = self._reading.times.settle_minutes(row, duration_s, by_size_s)
+        if self._reading.sizes_agree and abs(by_size_s / duration_s - 1) > _SIZE_TOLERANCE:
             found = f"{format_bps(rate_bps)} for {duration_s:.6g} s, {format_bytes(moved_bytes)}"
             raise InvalidValue("outcome.throughput_bps", f"contradicts duration and size: {found}")
         return rate_bps, _require_possible_duration_s(duration_s)
