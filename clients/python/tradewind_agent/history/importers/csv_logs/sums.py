@@ -40,8 +40,9 @@ class RunningSums:
             if has_start and self._says(row, _SURE_TOTAL):  # from the first start to the last end
                 raise InvalidValue("row", "is the sum of the rows before it; leave it out")
             is_sum = not has_start and _is_near(duration_s, self._duration_s)
-            lacks_cell = is_last and self._filled is not None and bool(self._filled - filled)
-            if is_sum and (lacks_cell or self._says(row, _TOTAL)):
+            lacks_cell = self._filled is not None and bool(self._filled - filled)
+            may_be_sum = is_last and (lacks_cell or self._says(row, _TOTAL))
+            if is_sum and (may_be_sum or self._says(row, _SURE_TOTAL)):
                 raise InvalidValue(
                     "row", "is the sum of the rows before it; leave it out, or give it a start if it is none"
                 )
