@@ -1,4 +1,4 @@
-"""Columns and rows of CSV files that are read in one way only where that is sure, and otherwise as before or refused."""
+"""Columns and rows of CSV files that are read where they have one meaning for sure, and otherwise refused."""
 
 import pytest
 
