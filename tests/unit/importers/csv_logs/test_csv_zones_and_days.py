@@ -32,12 +32,67 @@ def test_zone_behind_a_title_without_brackets_is_read():
     assert read("Start Time PST", "End Time PST", "2026-03-01 02:00:20", hour=2)[0][0].record.started_at == TEN
 
 
-@pytest.mark.parametrize("zone", ["local", "local time", "CST", "IST"])
-def test_zone_that_may_be_several_has_to_be_given(zone):
-    titles = f"start ({zone})", f"end ({zone})", "2026-03-01 11:00:20"
+@pytest.mark.parametrize(
+    ("zone", "given", "hour"),
+    [
+        ("local", "Europe/Berlin", 11),
+        ("local time", "Europe/Berlin", 11),
+        ("CST", "Asia/Shanghai", 18),
+        ("CST", "America/Chicago", 4),
+        ("IST", "Europe/Dublin", 10),
+        ("BST", "Asia/Dhaka", 16),
+        ("AST", "Asia/Riyadh", 13),
+    ],
+)
+def test_zone_that_may_be_several_has_to_be_given(zone, given, hour):
+    titles = f"start ({zone})", f"end ({zone})", f"2026-03-01 {hour}:00:20"
     with pytest.raises(InvalidValue, match="give it with --timezone"):
-        read(*titles)
+        read(*titles, hour=hour)
+    assert read(*titles, timezone=given, hour=hour)[0][0].record.started_at == TEN
+
+
+@pytest.mark.parametrize(
+    ("zone", "given"),
+    [
+        ("CST", "Europe/Berlin"), ("CST", "America/New_York"), ("BST", "Asia/Tokyo"), ("CET", "America/New_York"),
+        ("EST", "America/Chicago"), ("Europe/Berlin", "America/New_York"), ("CET", "UTC"),
+    ],
+)  # fmt: skip
+def test_zone_that_is_not_the_given_one_is_refused(zone, given):
+    with pytest.raises(InvalidValue, match=f"is in {zone} time, and --timezone names {given}"):
+        read(f"start ({zone})", f"end ({zone})", "2026-03-01 11:00:20", timezone=given)
+
+
+@pytest.mark.parametrize("zone", ["CET", "MEZ", "CEST", "Europe/Berlin", "UTC+1", "+01:00"])
+def test_zone_that_is_the_given_one_is_read(zone):
+    titles = f"start ({zone})", f"end ({zone})", "2026-03-01 11:00:20"
     assert read(*titles, timezone="Europe/Berlin")[0][0].record.started_at == TEN
+
+
+def test_start_in_utc_next_to_an_end_without_a_zone_is_read_where_utc_is_given():
+    record = read("start (UTC)", "end", "2026-03-01 10:00:20", timezone="UTC", hour=10)[0][0].record
+    assert record.started_at == TEN
+    with pytest.raises(InvalidValue, match="does not say its zone"):
+        read("start (UTC)", "end", "2026-03-01 10:00:20", timezone="Europe/Berlin", hour=10)
+
+
+@pytest.mark.parametrize(
+    ("titles", "cells"),
+    [
+        ("start_local,start_utc,end_utc", "11:00:00,10:00:00,10:00:20"),
+        ("start_local,start,end", "11:00:00,10:00:00,10:00:20"),
+        ("start (local),end (local),start (UTC),end (UTC)", "11:00:00,11:00:20,10:00:00,10:00:20"),
+        ("start (UTC),end (local),end (UTC)", "10:00:00,11:00:20,10:00:20"),
+        ("start (CET),end (CET),start (UTC),end (UTC)", "11:00:00,11:00:20,10:00:00,10:00:20"),
+        ("start (local),end (local),start (CET),end (CET)", "12:00:00,12:00:20,11:00:00,11:00:20"),
+        ("start (UTC),end (UTC),start (local),end (local)", "10:00:00,10:00:20,11:00:00,11:00:20"),
+        ("timestamp,start (CET),end (CET)", "10:00:30,11:00:00,11:00:20"),
+    ],
+)
+def test_times_in_utc_count_rather_than_others(titles, cells):
+    row = ",".join(f"2026-03-01 {cell}" for cell in cells.split(","))
+    imported, refused, _ = run([f"{titles},size (MB),cc", f"{row},4000,2"], ENDS)
+    assert ([item.record.started_at for item in imported], refused) == ([TEN], [])
 
 
 @pytest.mark.parametrize(
@@ -48,7 +103,9 @@ def test_times_in_two_zones_by_their_titles_are_refused(start, end):
         read(start, end, "2026-03-01 11:00:20")
 
 
-@pytest.mark.parametrize("line", ["# all times are in Europe/Berlin", "Transfers, CET", "% clock: UTC+1"])
+@pytest.mark.parametrize(
+    "line", ["# all times are in Europe/Berlin", "Transfers, CET", "% clock: UTC+1", "in CET as of May"]
+)
 def test_zone_in_a_line_above_the_table_has_to_be_given(line):
     with pytest.raises(InvalidValue, match="a line above the table names"):
         read("start", "end", "2026-03-01 11:00:20", above=(line,))
@@ -56,7 +113,13 @@ def test_zone_in_a_line_above_the_table_has_to_be_given(line):
     assert given[0][0].record.started_at == TEN
 
 
-@pytest.mark.parametrize("line", ["# all times in UTC", "# host DTN and NFS", "# made by the GET tool"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "# all times in UTC", "# host DTN and NFS", "# made by the GET tool", "Report EST-2026", "host DTN-EST-01",
+        "# the EST project", "# data of the IST group", "# all times in Etc/UTC", "# times in UTC+0",
+    ],
+)  # fmt: skip
 def test_other_words_above_the_table_say_nothing_of_zones(line):
     assert len(read("start", "end", "2026-03-01 11:00:20", above=(line,))[0]) == 1
 

@@ -12,9 +12,9 @@ from statistics import median
 from types import MappingProxyType
 
 from tradewind.errors import InvalidValue
+from tradewind_agent.history.importers.csv_logs.clock.dates import find_date
 from tradewind_agent.history.importers.csv_logs.columns import Columns, has_start, require_transfers
-from tradewind_agent.history.importers.csv_logs.conflicts import find_factor
-from tradewind_agent.history.importers.csv_logs.dates import find_date
+from tradewind_agent.history.importers.csv_logs.doubts.conflicts import find_factor
 from tradewind_agent.history.importers.csv_logs.names import DECLARED_UNITS, find_quantity, to_plain
 from tradewind_agent.history.importers.csv_logs.samples import Sample
 from tradewind_agent.history.importers.csv_logs.units_inference import RATE_UNITS, SIZE_UNITS, TIME_UNITS

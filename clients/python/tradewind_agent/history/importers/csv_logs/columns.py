@@ -8,7 +8,16 @@ from functools import lru_cache
 
 from tradewind.errors import InvalidValue
 from tradewind.units import format_count
-from tradewind_agent.history.importers.csv_logs.names import DECLARED_UNITS, GENERIC, find_quantity, to_plain
+from tradewind_agent.history.importers.csv_logs.counts import counts_done_files
+from tradewind_agent.history.importers.csv_logs.names import (
+    DECLARED_UNITS,
+    GENERIC,
+    LOCAL,
+    find_quantity,
+    is_zone,
+    to_plain,
+)
+from tradewind_agent.history.importers.csv_titles import find_verdict_quantity
 from tradewind_agent.history.importers.fields import UNKNOWN_TEXTS
 
 DELIMITERS = (",", ";", "\t", "|")
@@ -18,6 +27,9 @@ _BEHIND_NAME = re.compile(r"[\s_]*[(\[]")
 _TEXT_OF_EXCEL = re.compile(r'^="([^"]*)"$')
 """A cell that spreadsheets are to take as a text."""
 _HALF_KNOWN_SHOWN = 2
+_VERDICTS = frozenset({"status", "success", "exit_code", "response_code", "failure", "progress"})
+_TIMES = frozenset({"start", "end", "time"})
+_UNITS_OF_TIMES = frozenset({None, *DECLARED_UNITS["start"].values()})
 _NEEDED = frozenset({"throughput", "duration", "start", "end", "file_size", "total_size", "moved_size"})
 _SETTINGS = ("parallelism", "concurrency", "pipelining")
 
@@ -30,6 +42,7 @@ class Columns:
     ``constants`` : by place, what each row has to hold, such as the unit of another column.
     ``starts_are_ends`` : rows say when they ended alone; these times are in the place of starts.
     ``lines_above`` : titles and comments before the header.
+    ``has_row_names`` : names of rows stand before the others, without a title of their own.
     ``notations`` : by place, how to read a number or a duration that is not written as a plain number.
     """
 
@@ -42,6 +55,7 @@ class Columns:
     constants: Mapping[int, str] = field(default_factory=dict)
     starts_are_ends: bool = False
     lines_above: tuple[str, ...] = ()
+    has_row_names: bool = False
 
     def find_title(self, quantity: str) -> str:
         """Return the column's own name, for reports."""
@@ -109,7 +123,10 @@ def _build_columns(line: str, delimiter: str) -> Columns:
     declared: dict[str, str] = {}
     for index, title in enumerate(header):
         quantity, unit = find_quantity(title)
-        if quantity is not None and (quantity not in place or _outranks(quantity, title, header[place[quantity]])):
+        if quantity is None:
+            continue
+        rank = _rank(quantity, title, unit)
+        if quantity not in place or rank < _rank(quantity, header[place[quantity]], declared.get(quantity)):
             place[quantity] = index
             declared.pop(quantity, None)
             if unit is not None:
@@ -126,6 +143,7 @@ def _settle_places(header: Sequence[str], place: dict[str, int], declared: dict[
     if "moved_size" in place and not {"file_size", "total_size"} & place.keys():
         place["total_size"] = place["moved_size"]
         declared["total_size"] = declared["moved_size"] = declared.get("moved_size", "B")
+    _take_count_of_all(header, place)
     starts_are_ends = "end" in place and not {"start", "date"} & place.keys() and _has_span(place)
     if starts_are_ends:
         place["start"] = place.pop("end")
@@ -141,15 +159,35 @@ def _settle_places(header: Sequence[str], place: dict[str, int], declared: dict[
     return starts_are_ends
 
 
+def _take_count_of_all(header: Sequence[str], place: dict[str, int]) -> None:
+    """Take the count of all files rather than of those that were done, where no column says how transfers ended.
+
+    The two then say of each row whether it was complete.
+    """
+    at = place.get("file_count")
+    if at is None or not counts_done_files(header[at]) or any(map(_says_how_it_ended, header)):
+        return
+    counts = (other for other, title in enumerate(header) if find_quantity(title)[0] == "file_count")
+    place["file_count"] = next((other for other in counts if not counts_done_files(header[other])), at)
+
+
+def _says_how_it_ended(title: str) -> bool:
+    return (find_quantity(title)[0] or find_verdict_quantity(title)) in _VERDICTS
+
+
 def _has_span(place: Mapping[str, int]) -> bool:
     return not {"duration", "throughput"}.isdisjoint(place)
 
 
-def _outranks(quantity: str, title: str, earlier: str) -> bool:
-    """Return whether a column counts rather than an earlier one of the same quantity."""
-    if quantity == "duration":
-        return to_plain(earlier).startswith("total") and to_plain(title).startswith("transfer")
-    return quantity == "start" and to_plain(earlier) in GENERIC and to_plain(title) not in GENERIC
+def _rank(quantity: str, title: str, unit: str | None) -> tuple[bool, bool, bool]:
+    """Return the rank of a column among those of its quantity, of which the least counts, or else the first.
+
+    UTC goes before other zones, and before the clock of a host; when a row was written is no start next to one.
+    """
+    if quantity not in _TIMES:
+        return False, False, False
+    is_generic = quantity == "start" and to_plain(title) in GENERIC
+    return unit == LOCAL, is_generic, unit not in _UNITS_OF_TIMES and is_zone(unit)
 
 
 def _is_completed(header: Sequence[str], place: Mapping[str, int]) -> bool:

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
-from itertools import islice
 from operator import itemgetter
 
 from tradewind.dataset import DataSet
@@ -14,13 +13,11 @@ from tradewind.transfer import Direction, Status, TransferOutcome, TransferRecor
 from tradewind.units import BITS_PER_BYTE, compute_throughput_bps, format_bps, format_bytes, format_count
 from tradewind_agent.history.importers.csv_energy import EnergyColumns
 from tradewind_agent.history.importers.csv_logs.attempts import Item, find_attempt, take_last_attempts
-from tradewind_agent.history.importers.csv_logs.columns import (
-    Columns,
-    declare_units,
-    is_tuned,
-    require_transfers,
-)
-from tradewind_agent.history.importers.csv_logs.header import LINES_BEFORE, find_header
+from tradewind_agent.history.importers.csv_logs.clock.row_clock import RowClock
+from tradewind_agent.history.importers.csv_logs.columns import Columns, is_tuned
+from tradewind_agent.history.importers.csv_logs.doubts.row_doubts import RowDoubts
+from tradewind_agent.history.importers.csv_logs.doubts.sums import RunningSums
+from tradewind_agent.history.importers.csv_logs.header import read_head
 from tradewind_agent.history.importers.csv_logs.names import UNIQUE, is_identity, to_plain
 from tradewind_agent.history.importers.csv_logs.repeated import (
     DATA_SET_COLUMNS,
@@ -30,10 +27,7 @@ from tradewind_agent.history.importers.csv_logs.repeated import (
     PATH_COLUMNS,
     RepeatedFields,
 )
-from tradewind_agent.history.importers.csv_logs.row_doubts import RowDoubts
 from tradewind_agent.history.importers.csv_logs.rows import is_totals, join_rows, repeats_header
-from tradewind_agent.history.importers.csv_logs.sums import RunningSums
-from tradewind_agent.history.importers.csv_logs.times import RowClock
 from tradewind_agent.history.importers.csv_logs.units import CsvReading, infer_columns
 from tradewind_agent.history.importers.csv_logs.units_inference import RATE_UNITS, TIME_UNITS
 from tradewind_agent.history.importers.csv_verdicts import NoTransfer, find_commanded_direction
@@ -51,7 +45,6 @@ from tradewind_agent.history.importers.fields import (
 from tradewind_agent.history.importers.identity import compute_record_id
 from tradewind_agent.history.importers.log_text import Line, LogText
 from tradewind_agent.history.importers.ports import (
-    EmptyLog,
     ImportContext,
     ImportedRow,
     ImportReport,
@@ -84,7 +77,7 @@ class CsvImporter:
 
         A pass before the first determines the units.
         """
-        columns, last_line = _read_head(text, context)
+        columns, last_line = read_head(text, context)
         reader = _RowReader(infer_columns(columns, text, context, report), context, report)
         if unread := reader.doubts.list_unread(columns):
             unread_titles = ", ".join(title[:_TITLE_SHOWN] for title in unread[:_TITLES_SHOWN])
@@ -97,32 +90,9 @@ class CsvImporter:
 def shows_overlap(text: LogText) -> bool:
     """Return whether a CSV log has no settings, so that only simultaneous rows show how many transfers ran at once."""
     try:
-        return not is_tuned(_read_head(text, ImportContext())[0])
+        return not is_tuned(read_head(text, ImportContext())[0])
     except InvalidValue:
         return False
-
-
-def _read_head(text: LogText, context: ImportContext) -> tuple[Columns, Line]:
-    """Return the columns of a log, with the units that the user names, and the last line of its head.
-
-    Raises
-    ------
-    InvalidValue : it is empty, or no log of transfers.
-    """
-    head = [
-        line
-        for line in islice(text.read_lines_with_head(), LINES_BEFORE)
-        if line.fault is not None or line.text.strip()
-    ]
-    if not head:
-        raise EmptyLog
-    if head[0].fault is not None:
-        raise head[0].fault
-    found = find_header([line.text for line in head])
-    if found is None:
-        raise InvalidValue("csv", "has no header")
-    require_transfers(found.columns)
-    return declare_units(found.columns, context.units), head[found.lines - 1]
 
 
 def _list_rows(
@@ -171,7 +141,7 @@ class _RowReader:
         self._clock = RowClock(reading.times, context, report)
         self._report = report
         self.doubts = RowDoubts(columns, reading.statuses, reading.units.size)
-        self._sums = RunningSums(reading.times)
+        self._sums, self._is_last = RunningSums(reading.times), False
         self._energy = EnergyColumns(reading, context.energy_host)
         self._path_texts = self._make_text_picker(*PATH_COLUMNS)
         self._parameter_texts = self._make_text_picker(*PARAMETER_COLUMNS)
@@ -199,9 +169,19 @@ class _RowReader:
         """Yield what rows say; of the attempts of a transfer the last one."""
         columns = self._reading.columns
         find = find_attempt(columns)
+        rows = self._note_last(lines)
         if find is None:
-            return map(self.read, lines)
-        return take_last_attempts((self.read(line), *find(columns.split(line.text))) for line in lines)
+            return map(self.read, rows)
+        return take_last_attempts((self.read(line), *find(columns.split(line.text))) for line in rows)
+
+    def _note_last(self, lines: Iterator[Line]) -> Iterator[Line]:
+        """Yield the lines, having noted whether another one follows."""
+        line = next(lines, None)
+        while line is not None:
+            following = next(lines, None)
+            self._is_last = following is None
+            yield line
+            line = following
 
     def read(self, line: Line) -> ImportedRow | RefusedRow | NoTransfer:
         if line.fault is not None:
@@ -233,7 +213,7 @@ class _RowReader:
         ends = self._repeated.ends(self._ends_texts(row))
         if ends.in_place:
             return NoTransfer.SKIPPED
-        self._sums.require_own(row, dataset.total_bytes, duration_s)
+        self._sums.require_own(row, dataset.total_bytes, duration_s, is_last=self._is_last)
         started_at = self._clock.find_start(row, duration_s)
         ended_at = check_instant("ended_at", started_at + timedelta(seconds=duration_s))
         if self._repeats.is_repeated(line.text, started_at, ended_at, is_unique=self._is_unique(ended_at)):
@@ -301,6 +281,7 @@ class _RowReader:
         duration_s = self._compute_duration_s(row)
         if duration_s is None:
             raise InvalidValue("ended_at", "is missing of a transfer that did not succeed")
+        duration_s = self._reading.times.settle_minutes(row, duration_s)
         if moved is not None:
             return compute_throughput_bps(moved, duration_s), _require_possible_duration_s(duration_s)
         if throughput.strip().lower() in UNKNOWN_TEXTS:
@@ -333,7 +314,9 @@ class _RowReader:
         by_size_s = BITS_PER_BYTE * moved_bytes / rate_bps
         if duration_s is None:
             duration_s = by_size_s
-        elif self._reading.sizes_agree and abs(by_size_s / duration_s - 1) > _SIZE_TOLERANCE:
+        elif "throughput" in self._place:
+            duration_s = self._reading.times.settle_minutes(row, duration_s, by_size_s)
+        if self._reading.sizes_agree and abs(by_size_s / duration_s - 1) > _SIZE_TOLERANCE:
             found = f"{format_bps(rate_bps)} for {duration_s:.6g} s, {format_bytes(moved_bytes)}"
             raise InvalidValue("outcome.throughput_bps", f"contradicts duration and size: {found}")
         return rate_bps, _require_possible_duration_s(duration_s)

@@ -3,11 +3,21 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import count, islice
 
 from tradewind.errors import InvalidValue
-from tradewind_agent.history.importers.csv_logs.columns import DELIMITERS, Columns, list_missing, read_header
+from tradewind_agent.history.importers.csv_logs.columns import (
+    DELIMITERS,
+    Columns,
+    declare_units,
+    list_missing,
+    read_header,
+    require_transfers,
+)
 from tradewind_agent.history.importers.csv_logs.names import DECLARED_UNITS, find_quantity, is_zone
 from tradewind_agent.history.importers.fields import UNKNOWN_TEXTS
+from tradewind_agent.history.importers.log_text import Line, LogText
+from tradewind_agent.history.importers.ports import EmptyLog, ImportContext
 
 LINES_BEFORE = 50
 """Lines among which the header is looked for."""
@@ -17,6 +27,10 @@ _LEAST_LINES, _LEAST_CELLS = 2, 3
 """What shows a table of unknown titles."""
 
 COMMENT_MARKS = ("#", "%", "//")
+_QUOTED_NUMBER = re.compile(r'"[+-]?\d+(?:[.,]\d+)*"')
+_MEASURED = frozenset({*DECLARED_UNITS, "date"})
+"""Quantities whose values are no small numbers in quotes."""
+
 _SEPARATOR = re.compile(r'"?sep=(.)"?', re.IGNORECASE)
 
 
@@ -58,6 +72,29 @@ def find_header(lines: Sequence[str]) -> FoundHeader | None:
     return best if comment is None else _read_units_row(comment, lines)
 
 
+def read_head(text: LogText, context: ImportContext) -> tuple[Columns, Line]:
+    """Return the columns of a log, with the units that the user names, and the last line of its head.
+
+    Raises
+    ------
+    InvalidValue : it is empty, or no log of transfers.
+    """
+    head = [
+        line
+        for line in islice(text.read_lines_with_head(), LINES_BEFORE)
+        if line.fault is not None or line.text.strip()
+    ]
+    if not head:
+        raise EmptyLog
+    if head[0].fault is not None:
+        raise head[0].fault
+    found = find_header([line.text for line in head])
+    if found is None:
+        raise InvalidValue("csv", "has no header")
+    require_transfers(found.columns)
+    return declare_units(found.columns, context.units), head[found.lines - 1]
+
+
 def find_unknown_table(lines: Sequence[str]) -> Columns | None:
     """Return the columns of a table none of whose titles is known: two lines of as many cells; ``None`` for others."""
     if len(lines) < _LEAST_LINES:
@@ -72,22 +109,30 @@ def find_unknown_table(lines: Sequence[str]) -> Columns | None:
 def _name_row_names(found: FoundHeader, lines: Sequence[str]) -> FoundHeader:
     """Return the header with a column for the names of rows, if R wrote them without a title: rows are longer by one.
 
-    They are numbered from 1 on. A delimiter at the end of each row makes them longer, too, but they begin with a value.
+    They are in quotes, as texts are, and numbered from 1 on, and the first title is of a number or a time. Rows are
+    longer, too, where a number has a decimal comma, or a delimiter ends each row: these begin with a value.
     """
-    columns, rows = found.columns, []
-    for line in lines[found.lines : found.lines + _NUMBERED]:
-        try:
-            rows.append([cell.strip(' "') for cell in columns.split(line)])
-        except InvalidValue:
-            return found
-    width = len(columns.header) + 1
-    numbered = [str(number) for number in range(1, len(rows) + 1)]
-    if len(rows) < _LEAST_LINES or [row[0] for row in rows] != numbered or any(len(row) != width for row in rows):
+    columns = found.columns
+    header = lines[found.lines - 1].strip()
+    rows = [line for line in lines[found.lines :] if line.strip() and line.strip() != header and not is_comment(line)]
+    rows = rows[:_NUMBERED]
+    is_of_texts = _MEASURED.isdisjoint(each for each, place in columns.place.items() if place == 0)
+    if len(rows) < _LEAST_LINES or is_of_texts or not all(map(_is_named_row, rows, count(1))):
         return found
-    if not all(row[-1] for row in rows):
+    try:
+        cells = [columns.split(row) for row in rows]
+    except InvalidValue:
+        return found
+    if any(len(row) != len(columns.header) + 1 or not row[-1].strip() for row in cells):
         return found
     place = {quantity: at + 1 for quantity, at in columns.place.items()}
-    return replace(found, columns=replace(columns, header=("", *columns.header), place=place))
+    return replace(found, columns=replace(columns, header=("", *columns.header), place=place, has_row_names=True))
+
+
+def _is_named_row(row: str, number: int) -> bool:
+    """Return whether a row begins with its own number in quotes, which other numbers of it do not have."""
+    name = f'"{number}"'
+    return row.lstrip().startswith(name) and _QUOTED_NUMBER.search(row.lstrip(), len(name)) is None
 
 
 def _read_units_row(found: FoundHeader, lines: Sequence[str]) -> FoundHeader:

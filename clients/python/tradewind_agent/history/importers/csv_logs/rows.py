@@ -6,8 +6,8 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 
 from tradewind.errors import InvalidValue
+from tradewind_agent.history.importers.csv_logs.clock.dates import find_date
 from tradewind_agent.history.importers.csv_logs.columns import Columns
-from tradewind_agent.history.importers.csv_logs.dates import find_date
 from tradewind_agent.history.importers.csv_logs.header import is_comment
 from tradewind_agent.history.importers.instants import describe_epoch
 from tradewind_agent.history.importers.log_text import Line
@@ -15,16 +15,20 @@ from tradewind_agent.history.importers.log_text import Line
 _RULER = re.compile(r"[|+ ]*:?[-=]{2,}[-=+|: ]*|\(?\d+ rows?(?: (?:in set|selected|affected)\b.*)?[).]?")
 """Lines that clients of databases draw below a header, and write below the last row."""
 
+SURE_SUMS = "(?:grand |sub-?)?totals?|sums?|summe|gesamt"
+"""Words of sums that name nothing else."""
+
+SUMS = f"{SURE_SUMS}|somme|totale|suma"
+
 _TOTALS = re.compile(
-    r"[\s,;|\"']*(?:(?:grand |sub-?)?totals?|sums?|average|avg|mean|median|min(?:imum)?|max(?:imum)?|std(?:dev)?|summe"
-    r"|gesamt|durchschnitt|mittelwert|somme|moyenne|totale|media|suma|promedio|итого|合计|合計|平均)"
+    rf"[\s,;|\"']*(?:{SUMS}|average|avg|mean|median|min(?:imum)?|max(?:imum)?|std(?:dev)?"
+    r"|durchschnitt|mittelwert|moyenne|media|promedio|итого|合计|合計|平均)"
     r"\s*(?:[:.]|\([^)]*\))?\s*(?:$|[\"',;\t|])",
     re.IGNORECASE,
 )
 """How rows begin that sum up others."""
 
-_SURE_TOTALS = re.compile(r"[\s\"']*(?:(?:grand |sub-?)?totals?|sums?|average|summe|gesamt)[\s\"':]*$", re.IGNORECASE)
-"""Words of those that name nothing else."""
+_SURE_TOTALS = re.compile(rf"[\s\"']*(?:{SURE_SUMS}|average)[\s\"':]*$", re.IGNORECASE)
 
 _MOST_LINES = 100
 """Lines of one row; a quote that is not closed by then is a stray one."""
@@ -53,14 +57,14 @@ def _is_no_row(text: str) -> bool:
 
 def repeats_header(columns: Columns, text: str) -> bool:
     """Return whether a line is the header again, in whatever quotes and case, as where files were put together."""
-    if text[:1].isdigit() or columns.header[0][:1].lower() not in text[:40].lower():  # nearly always
+    titles = [title.lower() for title in columns.header[columns.has_row_names :]]
+    if text[:1].isdigit() or titles[0][:1] not in text[:40].lower():  # nearly always
         return False
     try:
         cells = [cell.strip().lower() for cell in columns.split(text)]
     except InvalidValue:
         return False
-    width = len(columns.header)
-    return cells[:width] == [title.lower() for title in columns.header] and not any(cells[width:])
+    return cells[: len(titles)] == titles and not any(cells[len(titles) :])
 
 
 def is_totals(columns: Columns, text: str) -> bool:

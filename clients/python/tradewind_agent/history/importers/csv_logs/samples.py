@@ -7,9 +7,9 @@ from itertools import pairwise
 from statistics import median
 
 from tradewind.errors import InvalidValue
+from tradewind_agent.history.importers.csv_logs.clock.times import TimeColumns
 from tradewind_agent.history.importers.csv_logs.columns import Columns, is_title, read_header
 from tradewind_agent.history.importers.csv_logs.rows import is_totals, join_rows
-from tradewind_agent.history.importers.csv_logs.times import TimeColumns
 from tradewind_agent.history.importers.log_text import Line
 
 SAMPLES_A_SET = 256
@@ -139,7 +139,7 @@ def _split_rows(
         if first in titles or is_title(first):
             header = read_header(line.text, columns.delimiter).header
             if 2 * sum(title in titles for title in header) > len(header):
-                own = columns.header if columns.header[0] else columns.header[-len(header) :]
+                own = columns.header[columns.has_row_names :]
                 if [title.lower() for title in header] != [title.lower() for title in own]:
                     raise InvalidValue("csv", f"has other columns from line {line.number} on; split it there")
                 continue

@@ -1,16 +1,18 @@
 """How a row of a CSV log says that its transfer succeeded, failed, or moved nothing."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from types import MappingProxyType
 
 from tradewind.errors import InvalidValue
 from tradewind.transfer import Status
+from tradewind_agent.history.importers.csv_logs.clock.dates import find_date
 from tradewind_agent.history.importers.csv_logs.columns import Columns
-from tradewind_agent.history.importers.csv_logs.dates import find_date
 from tradewind_agent.history.importers.csv_logs.names import find_quantity
 from tradewind_agent.history.importers.csv_titles import (
     find_verdict_quantity,
+    is_about_checks,
     is_of_earlier_attempts,
     is_sure_exit,
     may_be_unchecked,
@@ -52,7 +54,6 @@ _AMBIGUOUS_TITLES = frozenset({"code", "rc", "errno"})
 """Titles of codes that may be of something else; what they hold decides."""
 
 _STATING = frozenset({"status", "success", "exit_code", "response_code"})
-_WORDED = frozenset({"status", "success"})
 _COUNTS_OF_ERRORS = frozenset({"errors", "numerrors", "errorcount"})
 """Titles of columns whose numbers count errors; those of ``error`` may be codes, and of ``failed`` files."""
 
@@ -106,7 +107,8 @@ class StatusReader:
             if _is_known(row[place]) and not (stated and self._gives_way(place, row[place]))
         }
         verdict = next((each for each in _ORDER if each in found), Status.SUCCEEDED)
-        if verdict is Status.SUCCEEDED and self.required and not any(_is_known(row[place]) for place in self.stating):
+        stating = self.stating | self.required
+        if verdict is Status.SUCCEEDED and self.required and not any(_is_known(row[place]) for place in stating):
             raise InvalidValue("outcome.status", "is missing, where other rows say that they succeeded")
         return verdict
 
@@ -138,11 +140,21 @@ def build_status_reader(columns: Columns, rows: Iterable[Sequence[str]], report:
         weight = _find_weight(quantity, title, values, is_first=is_first)
         if place in readers and weight is not None:
             places[weight].add(place)
-            if weight == "stating" and quantity in _WORDED and Status.SUCCEEDED in map(find_word, values):
-                places["required"].add(place)
+        may_require = quantity in _STATING and weight != "weak" and (is_first or not is_about_checks(title))
+        if may_require and place in readers and _says_success(readers[place], values):
+            places["required"].add(place)
     if places["stating"] and places["counting"] - {columns.place.get("progress")}:
         report.assume("a number of errors next to a state is of all attempts: the state says how the last one ended")
     return StatusReader(readers, **{weight: frozenset(found) for weight, found in places.items()})
+
+
+def _says_success(read: Reader, values: Iterable[str]) -> bool:
+    """Return whether one of the values is a success."""
+    for value in set(values):
+        with suppress(InvalidValue):
+            if read(value) is Status.SUCCEEDED:
+                return True
+    return False
 
 
 def _find_weight(quantity: str, title: str, values: Sequence[str], *, is_first: bool) -> str | None:

@@ -8,6 +8,12 @@ from types import MappingProxyType
 
 from tradewind.errors import InvalidValue
 from tradewind.units import BITS_PER_BYTE, format_bps, format_bytes
+from tradewind_agent.history.importers.csv_logs.clock.dates import DateEvidence
+from tradewind_agent.history.importers.csv_logs.clock.times import (
+    TimeColumns,
+    judge_time_columns,
+)
+from tradewind_agent.history.importers.csv_logs.clock.total_times import take_transfer_time
 from tradewind_agent.history.importers.csv_logs.column_pairs import (
     drop_rounded_sizes,
     drop_row_numbers,
@@ -17,12 +23,13 @@ from tradewind_agent.history.importers.csv_logs.column_pairs import (
     take_unit_columns,
 )
 from tradewind_agent.history.importers.csv_logs.columns import Columns, reject_repeated_titles
-from tradewind_agent.history.importers.csv_logs.conflicts import (
+from tradewind_agent.history.importers.csv_logs.doubts.conflicts import (
     reject_conflicting_units,
     reject_unclear_titles,
     settle_duration,
 )
-from tradewind_agent.history.importers.csv_logs.dates import DateEvidence
+from tradewind_agent.history.importers.csv_logs.doubts.unclear_columns import reject_unclear_columns
+from tradewind_agent.history.importers.csv_logs.doubts.undecided_units import DECLARE, reject_undecided_units
 from tradewind_agent.history.importers.csv_logs.names import is_identity
 from tradewind_agent.history.importers.csv_logs.notation import decide_notation
 from tradewind_agent.history.importers.csv_logs.samples import (
@@ -35,12 +42,6 @@ from tradewind_agent.history.importers.csv_logs.samples import (
 )
 from tradewind_agent.history.importers.csv_logs.sets import SetSizes, infer_set_sizes
 from tradewind_agent.history.importers.csv_logs.status import StatusReader, build_status_reader, find_verdict_title
-from tradewind_agent.history.importers.csv_logs.times import (
-    TimeColumns,
-    judge_time_columns,
-)
-from tradewind_agent.history.importers.csv_logs.unclear_columns import reject_unclear_columns
-from tradewind_agent.history.importers.csv_logs.undecided_units import reject_undecided_units
 from tradewind_agent.history.importers.csv_logs.units_inference import (
     RATE_UNITS,
     SIZE_UNITS,
@@ -69,8 +70,6 @@ _RTT_S = (1e-5, 1.5)
 _RTT_UNDECIDED = (0.3, 1.5)
 """In seconds a satellite's, in milliseconds a campus': no path in between could have been meant by both."""
 
-
-_DECLARE = "write the unit into the header, such as {title}_ms"
 
 _NEAR = 1.5
 """Ratio of durations to what is from start to end, which may hold a queue: the units are the same."""
@@ -130,16 +129,47 @@ def infer_columns(columns: Columns, text: LogText, context: ImportContext, repor
 
     pairs_of_sets = sample(note)
     rows = [row for group in pairs_of_sets.values() for row, _ in group]
-    reject_repeated_titles(columns, rows)
-    columns = drop_row_numbers(drop_rounded_sizes(take_unit_columns(columns, rows), rows), rows, report)
-    reject_contradicting_columns(columns, rows)
-    reject_unclear_columns(columns, rows, report)
-    reject_unclear_titles(columns)
-    columns = decide_notation(settle_time_columns(columns, rows, report), rows, context.decimal)
+    columns = _settle_columns(columns, rows, context, report)
     if columns.notations:
         pairs_of_sets = sample()
     pairs = [pair for group in pairs_of_sets.values() for pair in group]
     times = judge_time_columns(columns, (row for row, _ in pairs), dates, context, report)
+    return _infer_units(
+        columns, times, pairs_of_sets=pairs_of_sets, last_column=last_column, context=context, report=report
+    )
+
+
+def _settle_columns(
+    columns: Columns, rows: Sequence[list[str]], context: ImportContext, report: ImportReport
+) -> Columns:
+    """Return the columns that count, with the notations of their cells.
+
+    Raises
+    ------
+    InvalidValue : as `infer_columns`.
+    """
+    if columns.has_row_names:
+        report.assume("rows have a name before the first column that has no title of its own")
+    reject_repeated_titles(columns, rows)
+    columns = drop_row_numbers(drop_rounded_sizes(take_unit_columns(columns, rows), rows), rows, report)
+    columns = take_transfer_time(columns, rows, context.decimal, report)
+    reject_contradicting_columns(columns, rows)
+    reject_unclear_columns(columns, rows, report)
+    reject_unclear_titles(columns)
+    return decide_notation(settle_time_columns(columns, rows, report), rows, context.decimal)
+
+
+def _infer_units(
+    columns: Columns,
+    times: TimeColumns,
+    *,
+    pairs_of_sets: Mapping[SetKey, Sequence[RowPair]],
+    last_column: LastColumn,
+    context: ImportContext,
+    report: ImportReport,
+) -> CsvReading:
+    """Return what the columns mean, in the units that sampled rows show; otherwise as `infer_columns`."""
+    pairs = [pair for group in pairs_of_sets.values() for pair in group]
     duration_ratio = compute_median(list(_list_duration_ratios(pairs, times)))
     columns = settle_duration(columns, duration_ratio)
     statuses = build_status_reader(columns, (row for row, _ in pairs), report)
@@ -282,7 +312,7 @@ def _find_rtt_unit(columns: Columns, pairs: Sequence[RowPair], notes: _Notes) ->
         return 1.0
     if "rtt" not in columns.declared and _RTT_UNDECIDED[0] <= value <= _RTT_UNDECIDED[1]:
         title = columns.find_title("rtt")
-        raise InvalidValue(title, f"is {value:g}, which may be s or ms; {_DECLARE.format(title=title)}")
+        raise InvalidValue(title, f"is {value:g}, which may be s or ms; {DECLARE.format(title=title)}")
     unit = columns.declared.get("rtt") or next(
         (unit for unit in ("s", "ms", "µs") if compute_decades_outside(value * TIME_UNITS[unit], *_RTT_S) == 0), "s"
     )

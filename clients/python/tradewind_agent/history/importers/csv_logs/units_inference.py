@@ -178,15 +178,24 @@ def compute_decades_outside(value: float | None, low: float, high: float) -> flo
     return max(math.log10(low / value), math.log10(value / high), 0.0)
 
 
-def infer_units(evidence: Evidence, columns: Columns, *, duration: str | None = None, size: str | None = None) -> Units:
-    """Return the candidate with the least penalty, of those with this unit of the duration and of the size.
+def infer_units(
+    evidence: Evidence,
+    columns: Columns,
+    *,
+    duration: str | None = None,
+    size: str | None = None,
+    size_is_total: bool | None = None,
+) -> Units:
+    """Return the candidate with the least penalty, of those with this unit and scope of the duration and of the size.
 
     Declared units are believed.
     """
     candidates = [
         units
         for units in _list_candidates(columns)
-        if duration in (None, units.duration) and size in (None, units.size)
+        if duration in (None, units.duration)
+        and size in (None, units.size)
+        and size_is_total in (None, units.size_is_total)
     ]
     return min(candidates, key=lambda units: compute_penalty(units, evidence))
 

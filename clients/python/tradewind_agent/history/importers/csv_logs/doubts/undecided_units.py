@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from tradewind.errors import InvalidValue
 from tradewind.units import format_bps
 from tradewind_agent.history.importers.csv_logs.columns import Columns
+from tradewind_agent.history.importers.csv_logs.names import SYNONYMS, to_plain
 from tradewind_agent.history.importers.csv_logs.samples import Sample, compute_median
 from tradewind_agent.history.importers.csv_logs.units_inference import (
     TIME_UNITS,
@@ -21,7 +22,7 @@ _SHORTEST_LOGGED_S = 1.0
 _HABIT = 1.25
 """Difference of two penalties that comes from how usual their units are, not from what the rows say."""
 
-_DECLARE = "write the unit into the header, such as {title}_ms"
+DECLARE = "write the unit into the header, such as {title}_ms"
 
 _OR_GIVE = "write the unit into the header, or give --unit '{title}={unit}'"
 
@@ -31,11 +32,12 @@ def reject_undecided_units(columns: Columns, evidence: Evidence, units: Units, s
 
     Raises
     ------
-    InvalidValue : names the column, and the option that settles it.
+    InvalidValue : names the column, and what settles it.
     """
     _reject_undecided_durations(columns, evidence, samples)
     _reject_days(columns, evidence, units)
     _reject_undecided_sizes(columns, evidence, units)
+    _reject_undecided_scope(columns, evidence, samples)
 
 
 def _reject_undecided_durations(columns: Columns, evidence: Evidence, samples: Sequence[Sample]) -> None:
@@ -50,7 +52,7 @@ def _reject_undecided_durations(columns: Columns, evidence: Evidence, samples: S
         rates = (compute_logged_rate_bps(units, evidence) for units in either)
         in_s, in_ms = ("" if rate is None else f" ({format_bps(rate)})" for rate in rates)
         known = evidence.bandwidth is not None or evidence.bandwidth_bps is not None
-        advice = _DECLARE.format(title=title) + ("" if known else ", or give --bandwidth")
+        advice = DECLARE.format(title=title) + ("" if known else ", or give --bandwidth")
         raise InvalidValue(title, f"may be in s{in_s} or in ms{in_ms}; {advice}")
 
 
@@ -78,3 +80,16 @@ def _reject_undecided_sizes(columns: Columns, evidence: Evidence, units: Units) 
         title = columns.find_title(quantity)
         advice = _OR_GIVE.format(title=title, unit=possible[-1])
         raise InvalidValue(title, f"may be in {' or in '.join(possible)}: nothing else in the file decides; {advice}")
+
+
+def _reject_undecided_scope(columns: Columns, evidence: Evidence, samples: Sequence[Sample]) -> None:
+    """Refuse a size under that title alone next to a count of files in many words, if nothing shows of what it is."""
+    title, counted = columns.find_title("file_size"), columns.find_title("file_count")
+    if not {"file_size", "file_count"} <= columns.place.keys() or not to_plain(title).startswith("size"):
+        return
+    if to_plain(counted) in SYNONYMS or all((sample.file_count or 1) <= 1 for sample in samples):
+        return
+    of_file, of_all = (infer_units(evidence, columns, size_is_total=each) for each in (False, True))
+    if abs(compute_penalty(of_file, evidence) - compute_penalty(of_all, evidence)) < _HABIT:
+        reason = f"may be of a file, or of all that {counted} counts; call it file_size or total_size"
+        raise InvalidValue(title, reason)

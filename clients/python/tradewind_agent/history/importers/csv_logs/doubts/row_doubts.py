@@ -8,13 +8,13 @@ from tradewind.errors import InvalidValue
 from tradewind.units import format_bytes
 from tradewind_agent.history.importers.csv_logs.columns import Columns
 from tradewind_agent.history.importers.csv_logs.counts import list_words
-from tradewind_agent.history.importers.csv_logs.status import StatusReader, find_verdict_title
-from tradewind_agent.history.importers.csv_logs.unclear_columns import (
+from tradewind_agent.history.importers.csv_logs.doubts.unclear_columns import (
     SIZES,
     is_of_compressed_size,
     list_unread,
     parse_plain,
 )
+from tradewind_agent.history.importers.csv_logs.status import StatusReader, find_verdict_title
 from tradewind_agent.history.importers.csv_logs.units_inference import SIZE_UNITS
 from tradewind_agent.history.importers.csv_words.checksums import differ, find_algorithm
 from tradewind_agent.history.importers.csv_words.remarks import names_failure

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, time, timedelta, tzinfo
 
 from tradewind.errors import InvalidValue
+from tradewind_agent.history.importers.csv_logs.clock.dates import NUMERIC_DATE, DateEvidence, read_date
+from tradewind_agent.history.importers.csv_logs.clock.zones import find_stated_zone, reject_zone_above
 from tradewind_agent.history.importers.csv_logs.columns import Columns
-from tradewind_agent.history.importers.csv_logs.dates import NUMERIC_DATE, DateEvidence, read_date
-from tradewind_agent.history.importers.csv_logs.zones import find_stated_zone, reject_zone_above
-from tradewind_agent.history.importers.fields import UNKNOWN_TEXTS, check_instant
+from tradewind_agent.history.importers.fields import UNKNOWN_TEXTS
 from tradewind_agent.history.importers.instants import (
     describe_epoch,
     find_zone,
@@ -19,7 +19,7 @@ from tradewind_agent.history.importers.instants import (
     spell_out,
     write_plainly,
 )
-from tradewind_agent.history.importers.ports import SYNTHETIC_START, DateOrder, ImportContext, ImportReport
+from tradewind_agent.history.importers.ports import DateOrder, ImportContext, ImportReport
 
 _TIME = re.compile(
     r"(?P<hour>\d{1,2}):(?P<minute>\d{2}):(?P<second>\d{2})(?:[.,](?P<fraction>\d{1,9})|:(?P<count>\d{1,9}))?"
@@ -29,11 +29,13 @@ _TIME = re.compile(
 )
 _COUNT = re.compile(r"\d{1,20}(?:[.,]\d+)?")
 _SHORT_COUNT = re.compile(r":\d{2}:\d{2}:\d{1,2}(?!\d)")
-_HOUR = timedelta(hours=1)
 _START_OF_DAY = time()
 _LAST_SECOND = 59
 _LONG_FOR_MINUTES_S = 1200.0
 """Between times without seconds, which may be wrong by one minute: 5 % of this."""
+
+_MINUTE_S = 60.0
+_SECONDS = re.compile(r":\d{2}:\d{2}")
 
 _TIME_FACTORS = (60.0, 1e3, 3600.0, 1e6, 1e9)
 """Between units of durations."""
@@ -49,6 +51,18 @@ def _compute_twice_s(at: datetime) -> float:
         return 0.0
     first, second = at.replace(fold=0).utcoffset(), at.replace(fold=1).utcoffset()
     return 0.0 if first is None or second is None else max((first - second).total_seconds(), 0.0)
+
+
+def _require_long(lasted_s: float) -> None:
+    """Refuse a time between two that are written to the minute, unless that hardly matters.
+
+    Raises
+    ------
+    InvalidValue : says so.
+    """
+    if lasted_s < _LONG_FOR_MINUTES_S:
+        advice = "write times with seconds, or a duration"
+        raise InvalidValue("ended_at", f"is written to the minute, {lasted_s:g} s after the start; {advice}")
 
 
 def is_clock(text: str) -> bool:
@@ -142,10 +156,34 @@ class TimeColumns:
             shown = text if ended.twice_s else self.read_text(row)
             advice = "write times with their offset, such as +01:00, or a duration"
             raise InvalidValue("ended_at", f"is unclear, for the clock showed {shown[:40]!r} twice; {advice}")
-        if end == "end" and start.to_minute and ended.to_minute and lasted_s < _LONG_FOR_MINUTES_S:
-            advice = "write times with seconds, or a duration"
-            raise InvalidValue("ended_at", f"is written to the minute, {lasted_s:g} s after the start; {advice}")
+        if end == "end" and "throughput" not in self.columns.place and start.to_minute and ended.to_minute:
+            _require_long(lasted_s)
         return lasted_s
+
+    def settle_minutes(self, row: list[str], lasted_s: float, by_size_s: float | None = None) -> float:
+        """Return how long a row lasted, s, whose start and end may be written to the minute.
+
+        Parameters
+        ----------
+        lasted_s : from start to end.
+        by_size_s : size over rate; it decides within the minute by which the other may be wrong.
+
+        Raises
+        ------
+        InvalidValue : they are, and are too near to each other to say, or further from size over rate.
+        """
+        if "duration" in self.columns.place or "end" not in self.columns.place:
+            return lasted_s
+        ended = row[self.columns.place["end"]]
+        if _SECONDS.search(self.read_text(row)) is not None or _SECONDS.search(ended) is not None:  # nearly always
+            return lasted_s
+        start = self.read_moment(row)
+        if start is None or not start.to_minute:
+            return lasted_s
+        if by_size_s is None or abs(by_size_s - lasted_s) >= _MINUTE_S:
+            _require_long(lasted_s)
+            return lasted_s
+        return lasted_s if abs(by_size_s / lasted_s - 1) < _UNIT_TOLERANCE else by_size_s
 
     def require_duration(self, row: list[str], title: str, duration_s: float) -> None:
         """Refuse a row whose duration differs from start to end as two units do, where those of the file agree.
@@ -288,51 +326,3 @@ def judge_time_columns(
         if end_at is not None and "end_date" not in columns.place and is_clock(row[end_at].strip()):
             report.assume("ends without a date are the first such time of day after the start")
     return times
-
-
-class RowClock:
-    """Start of each row in turn; rows that do not tell, or have lost the hour, follow the row before."""
-
-    def __init__(self, times: TimeColumns, context: ImportContext, report: ImportReport) -> None:
-        self._times = times
-        self._report = report
-        self._first = context.started_at or SYNTHETIC_START
-        self._zone_given = context.timezone is not None or times.zone_stated
-        self._in_parts = context.in_parts
-        self._assumed_order = f"rows without a time follow each other by their duration, from {self._first.isoformat()}"
-        self._free_from: datetime | None = None
-
-    def find_start(self, row: list[str], duration_s: float) -> datetime:
-        """Return when the row began; otherwise as ``TimeColumns.read_moment``."""
-        moment = self._times.read_moment(row)
-        if self._in_parts and (moment is None or not moment.hour_known):
-            raise InvalidValue("started_at", "is incomplete: `logs upload` reads such a log once it is complete")
-        if moment is None:
-            at = self._free_from or self._first
-            self._report.assume(self._assumed_order)
-            return check_instant("started_at", at)
-        if not self._zone_given:
-            self._report.assume("times without a zone are taken as UTC; --timezone names another")
-        if self._times.columns.starts_are_ends:
-            return self._compute_start(moment, duration_s)
-        if moment.hour_known:
-            return check_instant("started_at", moment.at)
-        self._report.assume("times such as 57:22.9 have lost the hour: rows of a day follow each other from midnight")
-        return check_instant("started_at", self._find_hour(moment.at))
-
-    def _compute_start(self, ended: Moment, duration_s: float) -> datetime:
-        if not ended.hour_known:
-            raise InvalidValue("ended_at", "has lost its hour")
-        self._report.assume("rows say when they ended: they started earlier by their duration")
-        return check_instant("started_at", ended.at - timedelta(seconds=duration_s))
-
-    def _find_hour(self, at: datetime) -> datetime:
-        """Find the hour of its day at which a row comes nearest to the end of the row before."""
-        if self._free_from is None:
-            return at
-        hours = round((self._free_from - at) / _HOUR)
-        return at + min(max(hours, 0), 23) * _HOUR
-
-    def note_end(self, end: datetime) -> None:
-        """Note the end of the row that was started last."""
-        self._free_from = end
