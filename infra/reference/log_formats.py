@@ -206,7 +206,7 @@ NOTATIONS = """\
 - **Header.** Titles, comments (`#`) and Excel's `sep=` may stand before it. A second line may hold the units.
   It may stand again between rows. Lines that clients of databases draw, also in Unicode, are left out, and so are rows
   of totals and averages that have no start, or whose first cell is no quantity and says total. A row without a start
-  that is the sum of those before it is refused. Names of rows that R writes without a title are left out.
+  that is the sum of those before it is refused. Names of rows that R writes without a title, in quotes, are left out.
 - **Numbers** may have a decimal comma and marks of thousands. Where `1,250` may be either, `--decimal` says which.
 - **Durations** may be `0:01:30`, `1 day, 2:03:04`, `1-02:03:04`, `1m30s` or `PT90S`. Those that only make sense in
   days, as spreadsheets hold them, need `--unit duration=d`. Start and end without seconds are refused below 20 min.

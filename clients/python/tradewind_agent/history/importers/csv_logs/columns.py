@@ -180,7 +180,7 @@ def _has_span(place: Mapping[str, int]) -> bool:
 
 
 def _rank(quantity: str, title: str, unit: str | None) -> tuple[bool, bool, bool]:
-    """Return the rank of a column among those of its quantity, of which the least counts, or else the first.
+    """Return the rank of a column: of those of one quantity the least counts, or else the first.
 
     UTC goes before other zones, and before the clock of a host; when a row was written is no start next to one.
     """
