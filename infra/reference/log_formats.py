@@ -240,8 +240,9 @@ NOTATIONS = """\
 - **Bandwidth** is the rate of the link, unless it is bytes over time in nearly all rows: then it is what transfers
   reached. A `count` that only numbers the rows is no count of files.
 - **Titles.** Two columns of one title with different values are refused, and so are bytes sent next to bytes received.
-  `start` counts rather than `timestamp`, and `transfer time` rather than `total time`. A size next to a compressed one,
-  and `file_num`, which may count or number, are refused.
+  `start` counts rather than `timestamp`. Of `transfer time` and `total time` the one counts that agrees with rate and
+  size, or else the first. A size next to a compressed one, a plain `size` next to a number of files that nothing else
+  explains, and `file_num`, which may count or number, are refused.
 - **Ends** may be addresses or paths; the host counts. A local path is the end that `--source` or `--destination` names.
   Names of hosts that differ by case or by a dot at their end are one endpoint, in all formats.
 - **States** may be words, phrases such as `Transfer OK`, or codes. A phrase that says both, such as `done with errors`,

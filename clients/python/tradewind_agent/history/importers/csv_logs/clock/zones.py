@@ -31,7 +31,7 @@ _HOURS_OF_SEVERAL: Mapping[str, frozenset[float]] = MappingProxyType(
         "AST": frozenset({-4, 3}),
     }
 )
-"""Hours before UTC of zones with one abbreviation, some of which the data of zones do not know."""
+"""Hours before UTC of zones that share an abbreviation. The data of zones do not know all of them."""
 
 _IN_ENGLISH: Mapping[str, str] = MappingProxyType({"MEZ": "CET", "MESZ": "CEST"})
 
