@@ -207,7 +207,7 @@ def links_are_labelled(page: Page, label: str) -> None:
     page.get_by_label("Label", exact=True).fill(label)
     page.get_by_role("button", name="Add to the chosen links").click()
     expect_status(page, f"The label {label} is added to 1 link")
-    expect(page.get_by_role("cell", name=label)).to_be_visible()
+    expect(page.get_by_role("rowheader", name=label)).to_be_visible()
     save_at_each_width(page, "labels")
     assert offences(page) == []
 
