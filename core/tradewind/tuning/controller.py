@@ -103,11 +103,11 @@ def _propose(basis: Basis, state: TuningState, seen: Observation) -> Proposal:
     early = _propose_if_nothing_runs(basis, state, seen)
     if early is not None:
         return early
-    state, aim = state.with_limit(state.limit.count_sign(seen.signal)), _build_goal(basis, seen)
+    state, aim = state.with_limit(state.limit.count_sign(seen.signal, seen.lasting)), _build_goal(basis, seen)
     eased = back_off(basis, state, seen, aim)
     if eased is not None:
         return eased
-    if seen.signal is Signal.QUIET:
+    if seen.signal is Signal.QUIET and not seen.is_lossy:
         state = state.with_limit(state.limit.regain_after_quiet(seen.elapsed_s, compute_dwell_s(seen)))
     redealt = _redistribute_channels(basis, state, seen)
     if redealt is not None:

@@ -22,6 +22,9 @@ class First(StrEnum):
     PARALLELISM = "parallelism"
 
 
+FINE_STREAMS = 8
+"""Of so few, one more or less is much: transfers that share a path meet only as nearly as their steps are fine."""
+
 MAX_PARALLELISM = 16
 """Streams of one file that are tried beyond the plan; most tools accept no more."""
 
@@ -206,8 +209,8 @@ def fit_to_streams(
     """Change the setting to at most ``streams`` streams, along ``first``, then along the other axis.
 
     By concurrency they are as near as they can be: where files with as many streams as now leave more of them unused
-    than one file more with fewer streams each, it is these; where it is out of files or caps, streams are gained by
-    parallelism.
+    than one file more with fewer streams each, it is these, and up to `FINE_STREAMS` as many files of one stream
+    each; where it is out of files or caps, streams are gained by parallelism.
     """
     concurrency, parallelism = parameters.concurrency or 1, parameters.parallelism or 1
     most_channels = min(files, caps.concurrency or files)
@@ -222,6 +225,8 @@ def fit_to_streams(
         more = streams // (concurrency + 1)
         if (concurrency + 1) * more > concurrency * parallelism:
             concurrency, parallelism = concurrency + 1, more
+    if concurrency * parallelism < streams <= min(FINE_STREAMS, most_channels):
+        concurrency, parallelism = streams, 1
     if concurrency == most_channels:
         parallelism = max(1, min(most_parallel, streams // concurrency))
     return replace(parameters, concurrency=concurrency, parallelism=parallelism)

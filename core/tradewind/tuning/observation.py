@@ -46,7 +46,8 @@ class Observation(NamedTuple):
     ``interval_s`` : time that it stands for, lost ticks included. ``elapsed_s``, ``bank`` : with this tick.
     ``active`` : chunks with bytes left, ``files_left`` of each. ``requested`` : what the last decision asked for each;
     where it did not mention a chunk, the current plan. ``streams`` : current.
-    ``loss`` : share sent again within the tick. ``is_lossy`` : it exceeds what is tolerated, be it by luck.
+    ``loss`` : share sent again within the tick. ``lasting`` : where it exceeds what is tolerated, be it by luck, the
+    loss of this tick and of those like it before, in a row.
     ``slow_start`` : share of the tick's throughput that new connections may have cost. ``power_w`` : total power,
     measured or else expected, of the ends that the target counts; ``power_note`` says what of it is estimated.
     ``j_per_byte`` of it. ``base_rtt``, ``queue_depth`` : with this tick; ``is_longer`` : it shows the path to be longer
@@ -65,7 +66,7 @@ class Observation(NamedTuple):
     rtt_s: float
     expected_delay_s: float
     loss: float | None
-    is_lossy: bool
+    lasting: Loss | None
     signal: Signal
     slow_start: float
     forecaster: Forecaster | None
@@ -82,6 +83,10 @@ class Observation(NamedTuple):
         if self.ceiling_bps is None:
             return False
         return abs(self.throughput_bps / self.ceiling_bps - 1) <= CEILING_NOISE
+
+    @property
+    def is_lossy(self) -> bool:
+        return self.lasting is not None
 
     @property
     def throughput_bps(self) -> float:
@@ -128,6 +133,7 @@ def observe(basis: Basis, state: TuningState, sample: TickSample) -> Observation
     loss = _find_loss(state, sample)
     tolerated_loss = congestion.compute_tolerated_loss(basis.loss_baseline, state.limit)
     is_overflowing = loss is None or loss.share > tolerated_loss
+    lasting = state.limit.join_loss(loss, streams) if loss is not None and is_overflowing else None
     base_rtt = state.base_rtt.update(sample, streams, is_overflowing=is_overflowing)
     sample, power_note = _count_power(basis, sample)
     sample = _set_shortest_rtt(basis, sample, tables, before_cuts)
@@ -136,7 +142,7 @@ def observe(basis: Basis, state: TuningState, sample: TickSample) -> Observation
         base_rtt,
         base_rtt.correct_sample(sample),
         expected_s=_expect_delay_s(tables, before_cuts, stated_min_rtt_s, base_rtt),
-        is_overflowing=loss is not None and is_overflowing,
+        is_overflowing=lasting is not None,
     )
     sample = base_rtt.correct_sample(sample)
     expected_delay_s = _expect_delay_s(tables, before_cuts, stated_min_rtt_s, base_rtt)
@@ -159,11 +165,12 @@ def observe(basis: Basis, state: TuningState, sample: TickSample) -> Observation
         rtt_s=rtt_s,
         expected_delay_s=expected_delay_s,
         loss=None if loss is None else loss.share,
-        is_lossy=loss is not None and loss.share > tolerated_loss,
+        lasting=lasting,
         signal=congestion.classify_signal(
             delay_s=None if queue_depth.is_own(sample) else sample.queueing_delay_s,
             expected_s=expected_delay_s,
             loss=loss,
+            lasting=lasting,
             tolerated_loss=tolerated_loss,
             limit=state.limit,
         ),

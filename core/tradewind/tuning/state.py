@@ -19,7 +19,7 @@ from tradewind.tuning.path.plateau import Plateau
 from tradewind.tuning.path.queue_depth import QueueDepth
 from tradewind.tuning.rest import Rest
 
-VERSION = 7
+VERSION = 8
 """Raised when the meaning of a stored state changes; `resume` then rebuilds an older one."""
 
 

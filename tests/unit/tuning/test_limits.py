@@ -1,3 +1,4 @@
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -83,6 +84,13 @@ def test_loss_takes_files_first_and_delay_streams_a_file():
     by_delay = fit_to_streams(setting, 22, files=100, caps=NO_CAPS, first=First.PARALLELISM)
     assert (by_loss.concurrency, by_loss.parallelism) == (5, 4)
     assert (by_delay.concurrency, by_delay.parallelism) == (8, 2)
+
+
+@pytest.mark.parametrize(("streams", "shape"), [(7, (7, 1)), (6, (3, 2)), (5, (5, 1)), (3, (3, 1)), (9, (4, 2))])
+def test_of_few_streams_none_is_left_unused_where_files_wait(streams, shape):
+    setting = Parameters(concurrency=6, parallelism=2)
+    fitted = fit_to_streams(setting, streams, files=100, caps=NO_CAPS)
+    assert (fitted.concurrency, fitted.parallelism) == shape
 
 
 def test_streams_that_files_cannot_take_go_into_parallelism():

@@ -18,7 +18,8 @@ dead band, unless all of the queue is this transfer's (`queue_depth`). Then stre
 least one; after each quiet dwell one more is allowed (additive increase). n streams are cut after ⌈16 / n⌉ such ticks
 in a row: few have cut for the slow start of those that came later, and of what they send a larger share is lost, as
 each overflow takes some of every window. With one patience for all, who has less would give up more, and transfers that
-share a bottleneck would not meet.
+share a bottleneck would not meet. Lossy ticks in a row count together, up to as many: so all judge by about as many
+segments. No stream comes back in a lossy tick.
 
 A cut that eases nothing was in vain: a deep buffer stays full, a radio goes on losing, and the rivals of a rival gain.
 Loss of one's own making falls with the square of the streams (Mathis at a full pipe), to a half; where a cut leaves
@@ -86,6 +87,19 @@ class Signal(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Loss:
+    """The share lost of the ``sent_bytes`` of a tick."""
+
+    share: float
+    sent_bytes: float
+
+    def exceeds_surely(self, tolerated: float) -> bool:
+        """Return whether such a share is more than chance where ``tolerated`` is the true share."""
+        luck = math.sqrt(LOST_TOGETHER * tolerated * SEGMENT_BYTES / self.sent_bytes)
+        return self.share > tolerated + SURE_Z * luck
+
+
+@dataclass(frozen=True, slots=True)
 class StreamLimit:
     """State of the fairness control: what congestion permits, and what its cuts have shown.
 
@@ -94,8 +108,9 @@ class StreamLimit:
     ``before_delay`` : those at the first of the last cuts for delay, 0 without one.
     ``cut_delay_s``, ``cut_loss`` : what the last cut was for, 0 where not for that. ``accepted_delay_s``,
     ``accepted_loss`` : what turned out not to be of our making. ``limited_s`` : elapsed time of the last cut or raise.
-    ``signs`` : ticks in a row with a signal that has not been acted upon. ``in_vain`` : cuts in a row that eased
-    nothing, before the last.
+    ``signs`` : ticks in a row with a signal, or with more loss than is tolerated, that have not been acted upon.
+    ``signs_sent_bytes``, ``signs_lost_bytes`` : what the last of them that were lossy in a row sent, and sent again.
+    ``in_vain`` : cuts in a row that eased nothing, before the last.
     """
 
     streams: int | None = None
@@ -108,17 +123,38 @@ class StreamLimit:
     accepted_loss: float = 0.0
     limited_s: float = 0.0
     signs: int = 0
+    signs_sent_bytes: float = 0.0
+    signs_lost_bytes: float = 0.0
     in_vain: int = 0
 
-    def count_sign(self, signal: Signal) -> Self:
-        """Return the state after one more tick with this signal."""
-        if signal is not Signal.QUIET:
-            return replace(self, signs=self.signs + 1)
-        return replace(self, signs=0) if self.signs else self
+    def join_loss(self, loss: Loss, streams: int) -> Loss:
+        """Return the loss of a lossy tick and of those before it in a row, together.
+
+        No more ticks count than so many streams wait: whoever shares a path then judges by about as many segments.
+        """
+        ticks = count_ticks_to_wait(streams)
+        before = 1.0 if self.signs < ticks else 1.0 - 1.0 / ticks
+        sent_bytes = before * self.signs_sent_bytes + loss.sent_bytes
+        return Loss((before * self.signs_lost_bytes + loss.share * loss.sent_bytes) / sent_bytes, sent_bytes)
+
+    def count_sign(self, signal: Signal, lasting: Loss | None = None) -> Self:
+        """Return the state after one more tick with this signal, and what `join_loss` has of it if it is lossy.
+
+        Loss that may be luck is no sign of a long queue: a tick with delay alone begins anew after lossy ones.
+        """
+        if lasting is None:
+            if signal is Signal.QUIET:
+                return self._forget_signs() if self.signs else self
+            return replace(self._forget_signs(), signs=1 if self.signs_sent_bytes else self.signs + 1)
+        lost_bytes = lasting.share * lasting.sent_bytes
+        return replace(self, signs=self.signs + 1, signs_sent_bytes=lasting.sent_bytes, signs_lost_bytes=lost_bytes)
+
+    def _forget_signs(self) -> Self:
+        return replace(self, signs=0, signs_sent_bytes=0.0, signs_lost_bytes=0.0)
 
     def needs_another_sign(self, streams: int) -> bool:
         """Return whether the signal must come again before so many streams are cut."""
-        return self.signs < math.ceil(PATIENCE / streams)
+        return self.signs < count_ticks_to_wait(streams)
 
     def was_in_vain(self, signal: Signal, *, delay_s: float, loss: float) -> bool:
         """Return whether the last cut was for the same signal and has not reduced it; 0 stands for unknown."""
@@ -130,7 +166,7 @@ class StreamLimit:
         """Reduce the streams to 0.7 of the current ones, rounded up, by at least one; one stays."""
         again = self.was_in_vain(signal, delay_s=delay_s, loss=loss)
         return replace(
-            self,
+            self._forget_signs(),
             streams=max(1, min(streams - 1, math.ceil(DECREASE * streams))),
             before=max(self.before, streams),
             before_last=self.before_last if again else streams,
@@ -138,7 +174,6 @@ class StreamLimit:
             cut_delay_s=delay_s if signal is Signal.DELAY else 0.0,
             cut_loss=loss if signal is Signal.LOSS else 0.0,
             limited_s=elapsed_s,
-            signs=0,
             in_vain=self.in_vain + 1 if again else 0,
         )
 
@@ -170,19 +205,23 @@ class StreamLimit:
     def raise_to(self, streams: int, elapsed_s: float) -> Self:
         """Return a higher limit; the signals that follow are judged from scratch."""
         return replace(
-            self,
+            self._forget_signs(),
             streams=streams,
             before_delay=0,
             cut_delay_s=0.0,
             cut_loss=0.0,
             limited_s=elapsed_s,
-            signs=0,
             in_vain=0,
         )
 
     def lift(self) -> Self:
         """Return the state without a limit: its cause is gone."""
         return type(self)(accepted_delay_s=self.accepted_delay_s, accepted_loss=self.accepted_loss)
+
+
+def count_ticks_to_wait(streams: int) -> int:
+    """Return in how many ticks in a row so many streams must see a signal before they are cut."""
+    return math.ceil(PATIENCE / streams)
 
 
 def compute_expected_delay_s(tables: Iterable[CompactTable], streams: int, min_rtt_s: float) -> float:
@@ -212,32 +251,27 @@ def compute_dead_band_s(expected_s: float) -> float:
     return max(DEAD_BAND_S, DEAD_BAND * expected_s)
 
 
-@dataclass(frozen=True, slots=True)
-class Loss:
-    """The share lost of the ``sent_bytes`` of a tick."""
-
-    share: float
-    sent_bytes: float
-
-    def exceeds_surely(self, tolerated: float) -> bool:
-        """Return whether such a share is more than chance where ``tolerated`` is the true share."""
-        luck = math.sqrt(LOST_TOGETHER * tolerated * SEGMENT_BYTES / self.sent_bytes)
-        return self.share > tolerated + SURE_Z * luck
-
-
 def compute_tolerated_loss(loss_baseline: float, limit: StreamLimit) -> float:
     """Return L_0, including loss that was accepted as the path's own."""
     return max(MIN_LOSS, LOSS_OVER_BASELINE * loss_baseline, ACCEPTED_MARGIN * limit.accepted_loss)
 
 
 def classify_signal(
-    *, delay_s: float | None, expected_s: float, loss: Loss | None, tolerated_loss: float, limit: StreamLimit
+    *,
+    delay_s: float | None,
+    expected_s: float,
+    loss: Loss | None,
+    lasting: Loss | None = None,
+    tolerated_loss: float,
+    limit: StreamLimit,
 ) -> Signal:
-    """Return the path's signal; loss is graver (001 §IV-B) and comes first.
+    """Return the path's signal; loss is graver (001 §IV-B) and comes first, be it of this tick or of lossy ones in a
+    row.
 
     ``delay_s`` : of a queue that others may wait in; ``None`` where it is unknown, or this transfer's alone.
+    ``lasting`` : as `StreamLimit.join_loss` has it; ``None`` where this tick is not lossy.
     """
-    if loss is not None and loss.exceeds_surely(tolerated_loss):
+    if any(each is not None and each.exceeds_surely(tolerated_loss) for each in (loss, lasting)):
         return Signal.LOSS
     tolerated_s = max(expected_s, limit.accepted_delay_s)
     if delay_s is not None and delay_s > tolerated_s + compute_dead_band_s(tolerated_s):

@@ -26,12 +26,13 @@ def history(**delays: float) -> CompactTable:
     )
 
 
-def signal(delay_s=None, loss=None, *, expected_s=0.06, baseline=0.0, limit=None, sent_bytes=math.inf):
+def signal(delay_s=None, loss=None, *, expected_s=0.06, baseline=0.0, limit=None, sent_bytes=math.inf, lasting=None):
     limit = limit or StreamLimit()
     return classify_signal(
         delay_s=delay_s,
         expected_s=expected_s,
         loss=None if loss is None else Loss(loss, sent_bytes),
+        lasting=lasting,
         tolerated_loss=compute_tolerated_loss(baseline, limit),
         limit=limit,
     )
@@ -94,6 +95,38 @@ def test_few_streams_are_cut_only_after_several_ticks(streams, ticks):
     assert not limit.needs_another_sign(streams)
     assert limit.count_sign(Signal.QUIET).signs == 0
     assert cut(limit, Signal.LOSS, streams).signs == 0
+
+
+def count_lossy_ticks(share, streams, ticks, *, stream_bytes=1.7e6):
+    """The limit after lossy ticks in a row of so many streams, and the signal of each."""
+    limit, seen = StreamLimit(), []
+    for _ in range(ticks):
+        lasting = limit.join_loss(Loss(share, streams * stream_bytes), streams)
+        seen.append(signal(loss=share, sent_bytes=streams * stream_bytes, lasting=lasting))
+        limit = limit.count_sign(seen[-1], lasting)
+    return limit, seen
+
+
+@pytest.mark.parametrize("streams", [3, 4, 6, 8])
+def test_loss_that_no_tick_shows_surely_is_shown_by_as_many_segments_of_few_streams_as_of_many(streams):
+    ticks = math.ceil(16 / streams)
+    limit, seen = count_lossy_ticks(1.75e-3, streams, ticks)
+    assert (seen[0], seen[-1]) == (Signal.QUIET, Signal.LOSS)
+    assert not limit.needs_another_sign(streams)
+    assert set(count_lossy_ticks(1.5e-3, streams, 40)[1]) == {Signal.QUIET}, "as many segments, not ever more"
+
+
+def test_a_tick_without_loss_ends_those_that_count_together():
+    limit, _ = count_lossy_ticks(1.75e-3, 4, 3)
+    assert limit.signs == 3
+    assert limit.count_sign(Signal.QUIET) == StreamLimit()
+
+
+def test_ticks_that_lose_a_little_are_no_signs_of_a_long_queue():
+    limit, _ = count_lossy_ticks(1.2e-3, 8, 6)
+    delayed = limit.count_sign(Signal.DELAY)
+    assert delayed == StreamLimit(signs=1)
+    assert delayed.count_sign(Signal.DELAY).signs == 2
 
 
 def test_loss_is_the_graver_signal():
