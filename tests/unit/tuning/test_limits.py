@@ -87,7 +87,7 @@ def test_loss_takes_files_first_and_delay_streams_a_file():
 
 
 @pytest.mark.parametrize(("streams", "shape"), [(7, (7, 1)), (6, (3, 2)), (5, (5, 1)), (3, (3, 1)), (9, (4, 2))])
-def test_of_few_streams_none_is_left_unused_where_files_wait(streams, shape):
+def test_no_stream_is_left_unused_where_there_are_few_and_files_wait(streams, shape):
     setting = Parameters(concurrency=6, parallelism=2)
     fitted = fit_to_streams(setting, streams, files=100, caps=NO_CAPS)
     assert (fitted.concurrency, fitted.parallelism) == shape
