@@ -140,7 +140,7 @@ class StreamLimit:
     def count_sign(self, signal: Signal, lasting: Loss | None = None) -> Self:
         """Return the state after one more tick with this signal, and what `join_loss` has of it if it is lossy.
 
-        Loss that may be luck is no sign of a long queue: a tick with delay alone begins anew after lossy ones.
+        Loss that may be luck is no sign of a long queue: after lossy ticks one with delay alone is the first.
         """
         if lasting is None:
             if signal is Signal.QUIET:
