@@ -107,7 +107,7 @@ def _propose(basis: Basis, state: TuningState, seen: Observation) -> Proposal:
     eased = back_off(basis, state, seen, aim)
     if eased is not None:
         return eased
-    if seen.signal is Signal.QUIET and not seen.is_lossy:
+    if seen.signal is Signal.QUIET:
         state = state.with_limit(state.limit.regain_after_quiet(seen.elapsed_s, compute_dwell_s(seen)))
     redealt = _redistribute_channels(basis, state, seen)
     if redealt is not None:

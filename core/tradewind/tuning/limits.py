@@ -113,12 +113,18 @@ class Room:
         )
 
     def cut(self, point: Point) -> Point:
-        """Return the nearest permitted point: each axis is cut, then parallelism is reduced before concurrency."""
+        """Return the nearest permitted point: each axis is cut, then parallelism is reduced before concurrency.
+
+        Up to `FINE_STREAMS` none is left unused: they are as many files of one stream each.
+        """
         concurrency, parallelism, pipelining = point
         concurrency = min(concurrency, self.channels, self.streams or concurrency)
         parallelism = min(parallelism, self.parallelism or parallelism)
         if self.streams is not None:
+            most = min(self.streams, concurrency * parallelism)
             parallelism = max(1, min(parallelism, self.streams // concurrency))
+            if concurrency * parallelism < most <= min(FINE_STREAMS, self.channels):
+                concurrency, parallelism = most, 1
         return (concurrency, parallelism, min(pipelining, self.pipelining or pipelining))
 
     def narrow_to(self, point: Point) -> "Room":

@@ -19,7 +19,7 @@ least one; after each quiet dwell one more is allowed (additive increase). n str
 in a row: few have cut for the slow start of those that came later, and of what they send a larger share is lost, as
 each overflow takes some of every window. With one patience for all, who has less would give up more, and transfers that
 share a bottleneck would not meet. Lossy ticks in a row count together, up to as many: so all judge by about as many
-segments. No stream comes back in a lossy tick.
+segments.
 
 A cut that eases nothing was in vain: a deep buffer stays full, a radio goes on losing, and the rivals of a rival gain.
 Loss of one's own making falls with the square of the streams (Mathis at a full pipe), to a half; where a cut leaves
@@ -183,8 +183,11 @@ class StreamLimit:
 
     def take_back(self, signal: Signal, *, delay_s: float, loss: float, elapsed_s: float) -> Self:
         """Undo cuts that were in vain, the first one with its limit; accept the present signal as the path's own."""
-        accepted = (
-            replace(self, accepted_loss=loss) if signal is Signal.LOSS else replace(self, accepted_delay_s=delay_s)
+        is_loss = signal is Signal.LOSS
+        accepted = replace(
+            self._forget_signs(),
+            accepted_loss=loss if is_loss else self.accepted_loss,
+            accepted_delay_s=self.accepted_delay_s if is_loss else delay_s,
         )
         if self.before_last >= self.before:
             return accepted.lift()
@@ -194,18 +197,21 @@ class StreamLimit:
         """Undo the cuts for delay, which a longer path explains; what was cut for loss before stays cut."""
         if self.before_delay >= self.before:
             return self.lift()
-        return self.raise_to(self.before_delay, elapsed_s)
+        return self._forget_signs().raise_to(self.before_delay, elapsed_s)
 
     def regain_after_quiet(self, elapsed_s: float, dwell_s: float) -> Self:
-        """Permit one more stream after each quiet dwell; lift the limit once those of the first cut are regained."""
+        """Permit one more stream after each quiet dwell; lift the limit once those of the first cut are regained.
+
+        Ticks that are lossy, but not surely, count on as signs: else those that regain would never be cut.
+        """
         if self.streams is None or elapsed_s - self.limited_s < dwell_s:
             return self
         return self.lift() if self.streams >= self.before else self.raise_to(self.streams + 1, elapsed_s)
 
     def raise_to(self, streams: int, elapsed_s: float) -> Self:
-        """Return a higher limit; the signals that follow are judged from scratch."""
+        """Return a higher limit; cuts that follow are the first."""
         return replace(
-            self._forget_signs(),
+            self,
             streams=streams,
             before_delay=0,
             cut_delay_s=0.0,

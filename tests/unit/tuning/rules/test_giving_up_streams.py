@@ -132,12 +132,13 @@ def test_streams_given_up_for_others_come_back_though_each_gains_little(unrest, 
     assert (asked[-1] > cut) is come_back
 
 
-@pytest.mark.parametrize(("lost", "streams"), [(0.0008, 7), (0.0012, 6)])
-def test_no_stream_comes_back_in_a_tick_that_loses_more_than_is_tolerated(lost, streams):
-    transfer = limited(6, cut_loss=0.0)
+@pytest.mark.parametrize(("lost", "signs"), [(0.0008, 0), (0.0012, 3)])
+def test_a_stream_comes_back_in_a_tick_that_loses_little_and_that_tick_still_counts(lost, signs):
+    transfer = limited(6, cut_loss=0.0, signs=2, signs_sent_bytes=2e7, signs_lost_bytes=2.4e4)
     one = sample(transfer, rtt_s=P.rtt_s + 0.06, sent_bytes=10**7, retransmitted_bytes=int(lost * 10**7))
     state, _ = stepped(transfer, one)
-    assert state.limit.streams == streams
+    assert state.limit.streams == 7
+    assert state.limit.signs == signs
 
 
 def test_a_queue_that_others_fill_does_not_take_stream_after_stream():
