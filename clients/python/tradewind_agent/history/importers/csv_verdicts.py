@@ -29,12 +29,11 @@ LEAST_KNOWN = 0.5
 _PERCENT = re.compile(r"(\d{1,3}(?:\.\d*)?) *%?")
 _PLAIN = re.compile(r"[^a-z0-9]+")
 
-_TRANSFERS = frozenset(
-    {
-        "retr", "stor", "esto", "eret", "appe", "stou", "get", "put", "post", "copy", "cp", "mv", "move", "sync",
-        "download", "upload", "send", "receive", "transfer",
-    }
-)  # fmt: skip
+_FTP_DOWNLOADS, _FTP_UPLOADS = frozenset({"retr", "eret"}), frozenset({"stor", "esto", "appe", "stou"})
+FTP_COMMANDS = _FTP_DOWNLOADS | _FTP_UPLOADS
+_DOWNLOADS = _FTP_DOWNLOADS | {"get", "download", "receive"}
+_UPLOADS = _FTP_UPLOADS | {"put", "upload", "send"}
+_TRANSFERS = _DOWNLOADS | _UPLOADS | {"post", "copy", "cp", "mv", "move", "sync", "transfer"}
 _OTHER_COMMANDS = frozenset(
     {
         "mlsd", "mlst", "list", "nlst", "stat", "size", "mdtm", "mkd", "rmd", "dele", "delete", "head", "cwd", "pwd",
@@ -65,9 +64,9 @@ def normalise(text: str) -> str:
 def find_commanded_direction(text: str) -> Direction | None:
     """Return the direction of a command such as RETR or upload, ``None`` for others."""
     command = normalise(text)
-    if command in ("retr", "eret", "get", "download", "receive"):
+    if command in _DOWNLOADS:
         return Direction.DOWNLOAD
-    return Direction.UPLOAD if command in ("stor", "esto", "appe", "stou", "put", "upload", "send") else None
+    return Direction.UPLOAD if command in _UPLOADS else None
 
 
 def find_unmoved(title: str, values: Sequence[str]) -> Reader | None:

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from tradewind.errors import InvalidValue
 from tradewind.units import format_bytes
 from tradewind_agent.history.importers.csv_logs.columns import Columns
-from tradewind_agent.history.importers.csv_logs.counts import list_words
+from tradewind_agent.history.importers.csv_logs.counts import counts_done_files, list_words
 from tradewind_agent.history.importers.csv_logs.doubts.unclear_columns import (
     SIZES,
     is_of_compressed_size,
@@ -40,9 +40,6 @@ _YES = frozenset({"yes", "y", "true", "t", "ja", "oui", "si", "✓", "✔"})
 _PART = re.compile(r"(?:from |at )?(?:0+-)?(\d[\d.,' ]*)([kmgtp]?i?b|bytes?|%)?", re.IGNORECASE)
 """From where a transfer went on, also as a range of bytes; times and dates are none."""
 
-_DONE = frozenset(
-    {"transferred", "copied", "done", "completed", "ok", "succeeded", "successful", "moved", "uploaded", "downloaded"}
-)
 _BOTH_ENDS: Mapping[str, frozenset[str]] = MappingProxyType(
     {
         "source": frozenset({"source", "src", "local", "original", "before", "expected"}),
@@ -77,7 +74,7 @@ class RowDoubts:
         self._size_at = columns.place.get("file_size", columns.place.get("total_size"))
         self._count_at = columns.place.get("file_count")
         self._stored = [] if says_how_it_ended else list(_list_stored(columns, unread, size_unit, self._size_at))
-        self._done = [] if says_how_it_ended else [(at, title) for at, title in unread if _is_of_done_files(title)]
+        self._done = [] if says_how_it_ended else [(at, title) for at, title in unread if counts_done_files(title)]
         sums = [(at, title) for at, title in unread if not _CHECKSUMS.isdisjoint(_list_words(title))]
         algorithms = {find_algorithm(title) for _, title in sums} - {None}
         is_pair = len(sums) == len(_BOTH_ENDS) and all(_find_end(title) for _, title in sums) and len(algorithms) < 2
@@ -212,12 +209,6 @@ def _is_of_stored(title: str) -> bool:
     words, ends = set(_list_words(title)), _BOTH_ENDS["destination"]
     around = {"file", "object", "on", "at", "of", "the"}
     return bool(words & SIZES) and bool(words & ends) and words <= SIZES | ends | _UNITS | around
-
-
-def _is_of_done_files(title: str) -> bool:
-    words = set(_list_words(title))
-    around = {"files", "num", "number", "of", "n", "count", "#"}
-    return "files" in words and bool(words & _DONE) and words <= _DONE | around
 
 
 def _is_of_resumed(title: str) -> bool:

@@ -11,7 +11,7 @@ from tradewind.transfer import Direction
 from tradewind_agent.history.importers.csv_logs.columns import Columns, is_tuned
 from tradewind_agent.history.importers.csv_logs.counts import list_words, may_number_files
 from tradewind_agent.history.importers.csv_logs.units_inference import SIZE_UNITS
-from tradewind_agent.history.importers.csv_verdicts import find_commanded_direction, normalise
+from tradewind_agent.history.importers.csv_verdicts import FTP_COMMANDS, find_commanded_direction, normalise
 from tradewind_agent.history.importers.fields import UNKNOWN_TEXTS
 from tradewind_agent.history.importers.ports import ImportReport
 
@@ -55,8 +55,6 @@ SIZES = frozenset({"size", "bytes", "length"})
 
 _SAME = 1e-3
 """Share by which one size in two units differs, both being rounded."""
-
-_FTP_COMMANDS = frozenset({"retr", "eret", "stor", "esto", "appe", "stou"})
 
 
 def list_unread(columns: Columns) -> list[tuple[int, str]]:
@@ -149,7 +147,7 @@ def _reject_opposite_ends(columns: Columns, rows: Sequence[Sequence[str]], repor
     title = columns.header[at]
     if len(directions) < len((Direction.UPLOAD, Direction.DOWNLOAD)):
         return
-    if not commands.isdisjoint(_FTP_COMMANDS):
+    if not commands.isdisjoint(FTP_COMMANDS):
         report.assume(f"{title} names both directions: all rows are recorded between the same ends, as they are given")
         return
     advice = "add columns source and destination, or split the file by it"
