@@ -51,7 +51,7 @@ _SERVERS = frozenset({"http", "https", "ftp", "server", "s3"})
 _UNMOVED = frozenset(
     {
         "dryrun", "noop", "noaction", "simulated", "simulation", "serverside", "serversidecopy", "skipped",
-        "deduplicated", "deduped", "alreadyexists", "alreadypresent", "existed", "uptodate",
+        "dedup", "deduplicated", "deduped", "alreadyexists", "alreadypresent", "existed", "uptodate",
     }
 )  # fmt: skip
 _COMMANDS = frozenset(

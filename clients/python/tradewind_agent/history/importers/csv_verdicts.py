@@ -51,6 +51,7 @@ _UNMOVED = frozenset(
 _DRY_RUN = re.compile(r"(?:^|\s)--?(?:dry-?run|simulate|whatif)\b(?!=false)", re.IGNORECASE)
 """The option in a command line."""
 
+_ANY_SHARE = frozenset({"", "percent", "pct", "percentage"})
 _YES, _NO = frozenset({"true", "yes", "y", "1"}), frozenset({"false", "no", "n", "0"})
 
 
@@ -124,12 +125,18 @@ def find_command(values: Sequence[str]) -> Reader | None:
     return lambda text: NoTransfer.SKIPPED if _DRY_RUN.search(text) else _read_operation(text)
 
 
-def find_progress(values: Sequence[str]) -> Reader | None:
-    """Return how a column of progress is read, as per cent or as fractions; ``None`` where it holds others."""
+def find_progress(title: str, values: Sequence[str]) -> Reader | None:
+    """Return how a column of progress is read, as per cent or as fractions; ``None`` where it holds others.
+
+    What is only called a percentage may be one of anything: then one of the rows has to be complete.
+    """
     shares = [found and float(found[1]) for found in map(_PERCENT.fullmatch, values)]
     if None in shares:
         return None
     has_marks = any(value.endswith("%") for value in values)
+    plain = normalise(title)
+    if (plain in _ANY_SHARE and 100.0 not in shares) or (plain == "completion" and not has_marks):
+        return None
     complete = 100.0 if has_marks or max(share or 0 for share in shares) > 1 else 1.0
 
     def read(text: str) -> Verdict:

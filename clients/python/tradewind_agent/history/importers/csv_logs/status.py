@@ -42,7 +42,12 @@ from tradewind_agent.history.importers.csv_words.cells import (
     read_truth,
     read_word,
 )
-from tradewind_agent.history.importers.csv_words.further import FURTHER_CHOICES, find_clear_failure, read_rare
+from tradewind_agent.history.importers.csv_words.further import (
+    FURTHER_CHOICES,
+    find_clear_failure,
+    find_unnamed,
+    read_rare,
+)
 from tradewind_agent.history.importers.csv_words.phrases import find_word
 from tradewind_agent.history.importers.fields import UNKNOWN_TEXTS
 from tradewind_agent.history.importers.ports import ImportReport
@@ -141,20 +146,34 @@ def build_status_reader(columns: Columns, rows: Iterable[Sequence[str]], report:
         if place in readers and weight is not None:
             places[weight].add(place)
         may_require = quantity in _STATING and weight != "weak" and (is_first or not is_about_checks(title))
-        if may_require and place in readers and _says_success(readers[place], values):
+        if may_require and place in readers and _requires(quantity, readers[place], values, is_first=is_first):
             places["required"].add(place)
+    if places["stating"].isdisjoint(readers) and "failure" not in columns.place:
+        readers |= dict(_list_unnamed(columns, sampled, readers))
     if places["stating"] and places["counting"] - {columns.place.get("progress")}:
         report.assume("a number of errors next to a state is of all attempts: the state says how the last one ended")
     return StatusReader(readers, **{weight: frozenset(found) for weight, found in places.items()})
 
 
-def _says_success(read: Reader, values: Iterable[str]) -> bool:
-    """Return whether one of the values is a success."""
+def _list_unnamed(
+    columns: Columns, rows: Sequence[Sequence[str]], known: Mapping[int, Reader]
+) -> Iterator[tuple[int, Reader]]:
+    """Yield how columns of no known title are read that hold states, as in other languages: place and reader."""
+    for place, title in enumerate(columns.header):
+        if place in columns.place.values() or place in known or find_verdict_title(title) is not None:
+            continue
+        values = {row[place].strip() for row in rows if _is_known(row[place])}
+        if values and (reader := find_unnamed(title, values)) is not None:
+            yield place, reader
+
+
+def _requires(quantity: str, read: Reader, values: Sequence[str], *, is_first: bool) -> bool:
+    """Return whether rows without a state are refused: others say success, or in marks that are not known."""
+    verdicts: set[Verdict] = set()
     for value in set(values):
         with suppress(InvalidValue):
-            if read(value) is Status.SUCCEEDED:
-                return True
-    return False
+            verdicts.add(read(value))
+    return Status.SUCCEEDED in verdicts or (quantity == "success" and is_first and not verdicts)
 
 
 def _find_weight(quantity: str, title: str, values: Sequence[str], *, is_first: bool) -> str | None:
@@ -185,6 +204,8 @@ def _list_verdict_columns(columns: Columns) -> Iterator[tuple[str, int, bool]]:
 def find_verdict_title(title: str) -> str | None:
     """Return what a column of this title may say of how a transfer ended, ``None`` if it says nothing of it."""
     quantity = find_quantity(title)[0]
+    if "%" in title:  # a share of failures, say
+        return None
     return find_verdict_quantity(title) if quantity is None else quantity if quantity in FURTHER_CHOICES else None
 
 
@@ -277,7 +298,7 @@ _CHOICES: Mapping[str, Callable[[str, Sequence[str]], Reader | None]] = MappingP
         "failure": lambda _title, _values: read_failure,
         "operation": lambda _title, values: find_operation(values),
         "mode": find_mode,
-        "progress": lambda _title, values: find_progress(values),
+        "progress": find_progress,
         "nothing_moved": find_unmoved,
     }
 )

@@ -1,6 +1,6 @@
 """How columns are read whose title alone does not show that they say how transfers ended: their cells have to fit."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 
@@ -41,6 +41,7 @@ from tradewind_agent.history.importers.csv_words.cells import (
 from tradewind_agent.history.importers.csv_words.phrases import find_word
 
 _MISMATCHES = frozenset({"mismatch", "mismatched", "bad", "invalid", "corrupt", "corrupted", "different", "differs"})
+_MATCHES = frozenset({"match", "matches", "matched"})
 _UNSURE_ENDS = frozenset({"stopped", "partial"})
 """Words of states that a client or a process may have without a failure."""
 
@@ -77,6 +78,29 @@ def _find_status(title: str, values: Sequence[str]) -> Reader | None:
     if not verdicts & {Status.FAILED, Status.CANCELLED} and (None in verdicts or Status.SUCCEEDED not in verdicts):
         return None
     return _read_check if is_check else _read_state
+
+
+def find_unnamed(title: str, values: Iterable[str]) -> Reader | None:
+    """Return how a column of no known title is read whose cells are states, ``None`` where some are none.
+
+    It may be of something else than the transfer: a failure in it is refused.
+    """
+    verdicts = {_find_sure(value) for value in values}
+    return partial(_read_unnamed, title) if None not in verdicts and Status.SUCCEEDED in verdicts else None
+
+
+def _find_sure(text: str) -> Verdict | None:
+    plain = normalise(text)
+    if plain in _MISMATCHES | _MATCHES:
+        return Status.FAILED if plain in _MISMATCHES else Status.SUCCEEDED
+    return None if plain in TRUTHS else find_word(text)
+
+
+def _read_unnamed(title: str, text: str) -> Verdict:
+    if _find_sure(text) in (Status.FAILED, Status.CANCELLED):
+        advice = "call it status if it says how the transfer ended, or else add a column status"
+        raise InvalidValue("outcome.status", f"is {text.strip()[:40]!r} in the column {title[:40]}; {advice}")
+    return Status.SUCCEEDED
 
 
 def _read_state(text: str) -> Verdict:

@@ -14,6 +14,7 @@ from tradewind_agent.history.importers.csv_logs.doubts.unclear_columns import (
     list_unread,
     parse_plain,
 )
+from tradewind_agent.history.importers.csv_logs.names import find_quantity
 from tradewind_agent.history.importers.csv_logs.status import StatusReader, find_verdict_title
 from tradewind_agent.history.importers.csv_logs.units_inference import SIZE_UNITS
 from tradewind_agent.history.importers.csv_words.checksums import differ, find_algorithm
@@ -34,6 +35,8 @@ _RESUMED = _WENT_ON | {"resume", "restart"}
 _PLACES = frozenset({"offset", "from", "at", "position", "pos", "byte", "bytes", "point", "marker", "size"})
 _LEFT_OUT = frozenset({"deduplicated", "deduped", "unchanged", "skipped"})
 _PRESENT = frozenset({"already", "existing", "skipped", "present", "cached"})
+_MISSING = frozenset({"remaining", "left", "missing", "failed", "unsent", "pending", "outstanding"})
+_MAY_BE_MISSING = frozenset({"byte", "bytes", "size", "files"})
 _UNIT_WORDS: Mapping[str, str] = MappingProxyType({unit.lower(): unit for unit in SIZE_UNITS} | {"bytes": "B"})
 _UNITS = _UNIT_WORDS.keys() | {"is", "was", "start", "in"}
 _YES = frozenset({"yes", "y", "true", "t", "ja", "oui", "si", "✓", "✔"})
@@ -75,6 +78,9 @@ class RowDoubts:
         self._count_at = columns.place.get("file_count")
         self._stored = [] if says_how_it_ended else list(_list_stored(columns, unread, size_unit, self._size_at))
         self._done = [] if says_how_it_ended else [(at, title) for at, title in unread if counts_done_files(title)]
+        self._missing = [] if says_how_it_ended else [(at, title) for at, title in unread if _is_of_missing(title)]
+        self._expected = [] if says_how_it_ended else list(_list_expected(columns, size_unit))
+        self._unnamed = {columns.header[at] for at in statuses.readers}
         sums = [(at, title) for at, title in unread if not _CHECKSUMS.isdisjoint(_list_words(title))]
         algorithms = {find_algorithm(title) for _, title in sums} - {None}
         is_pair = len(sums) == len(_BOTH_ENDS) and all(_find_end(title) for _, title in sums) and len(algorithms) < 2
@@ -82,8 +88,9 @@ class RowDoubts:
 
     def list_unread(self, columns: Columns) -> list[str]:
         """List the titles of columns that hold no quantity, and are read neither for states nor for doubts."""
-        pairs = (*self._remarks, *self._resumed, *self._done, *self._sums)
-        read = {title for _, title in pairs} | {title for _, title, _ in self._stored}
+        pairs = (*self._remarks, *self._resumed, *self._done, *self._sums, *self._missing)
+        read = {title for _, title in pairs} | {title for _, title, _ in (*self._stored, *self._expected)}
+        read |= self._unnamed
         return [title for title in columns.unread if title not in read and find_verdict_title(title) is None]
 
     def require_none(self, row: Sequence[str]) -> None:
@@ -103,7 +110,26 @@ class RowDoubts:
             if _names_part(title, row[place]):
                 advice = "add a column bytes_moved with what this one moved, and a column status"
                 raise InvalidValue(title, f"is {row[place].strip()[:40]!r}: a part was there before; {advice}")
+        self._require_all(row)
         self._require_same(row)
+
+    def _require_all(self, row: Sequence[str]) -> None:
+        """Refuse a row that counts bytes or files that did not arrive, or less than were to be moved.
+
+        Raises
+        ------
+        InvalidValue : names the column.
+        """
+        for place, title in self._missing:
+            number = parse_plain(row[place].replace(",", ""))
+            if number is not None and number > 0:
+                raise InvalidValue(title, f"is {row[place].strip()}, and {_ADVICE}")
+        if self._size_at is not None:
+            for place, title, scale in self._expected:
+                if _is_less(row[self._size_at], row[place], scale):
+                    raise InvalidValue(
+                        title, f"is {row[place].strip()}, not {row[self._size_at].strip()}, and {_ADVICE}"
+                    )
 
     def _require_same(self, row: Sequence[str]) -> None:
         """Refuse a row that counts less at the destination than at the source, or another sum.
@@ -165,6 +191,16 @@ def _list_stored(
             yield at, title, 1.0 if unit is None else SIZE_UNITS[unit] / SIZE_UNITS[size_unit]
 
 
+def _list_expected(columns: Columns, size_unit: str) -> Iterator[tuple[int, str, float]]:
+    """Yield further columns of the size that was to be moved: place, title, and what the size's unit is in their unit."""
+    if {"file_size", "file_count"} <= columns.place.keys():  # of a file, and of all
+        return
+    for at, title in list_unread(columns):
+        unit = _find_size_unit(title) or ("B" if size_unit == "B" else None)
+        if "expected" in _list_words(title) and find_quantity(title)[0] == "total_size" and unit is not None:
+            yield at, title, SIZE_UNITS[size_unit] / SIZE_UNITS[unit]
+
+
 def _list_words(title: str) -> list[str]:
     """List the words of a title; ``GiB`` is one."""
     return list_words(title.replace("iB", "ib"))
@@ -219,6 +255,13 @@ def _is_of_resumed(title: str) -> bool:
     if words & _PRESENT:
         return bool(words & {"byte", "bytes", "size"}) and words <= _PRESENT | _PLACES | _UNITS
     return "offset" in words and words <= {"offset", "file", "start", "byte", "bytes", "resume", "restart"} | _UNITS
+
+
+def _is_of_missing(title: str) -> bool:
+    """Return whether a column counts what did not arrive."""
+    words = set(_list_words(title))
+    around = _MAY_BE_MISSING | _UNITS | {"to", "go", "num", "number", "of", "n", "count", "total"}
+    return bool(words & _MISSING) and bool(words & _MAY_BE_MISSING) and words <= _MISSING | around
 
 
 def _is_of_left_out(title: str) -> bool:

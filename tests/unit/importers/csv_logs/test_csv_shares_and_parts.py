@@ -1,0 +1,149 @@
+"""Columns and rows of CSV files with shares, parts, sums and directions rather than what their titles seem to say."""
+
+import pytest
+
+from tests.unit.importers.logs import ENDS, run
+from tradewind.errors import InvalidValue
+
+A, B, C = (f"2026-03-01T10:0{minute}:00Z,20,400000000" for minute in range(3))
+
+
+def read(title: str, *cells: str):
+    """Return how many rows with a further column are read, and the reasons of those that are refused."""
+    rows = (f"{row},{cell}" for row, cell in zip((A, B, C), cells, strict=False))
+    imported, refused, report = run([f"start,duration_s,bytes,{title}", *rows], ENDS)
+    return len(imported), [row.reason for row in refused], report
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["start,bytes,throughput (%)", "start,bytes,duration (%)", "start,duration_s,size %", "start,bytes,rate [%]"],
+)
+def test_share_is_not_the_quantity_that_its_title_names(header):
+    row = {"start": A.split(",")[0], "bytes": "400000000", "duration_s": "20"}
+    with pytest.raises(InvalidValue, match="missing: "):
+        run([header, ",".join(row.get(title, "16") for title in header.split(","))], ENDS)
+
+
+@pytest.mark.parametrize("title", ["bandwidth (%)", "errors (%)", "% of all", "failed %"])
+def test_share_of_something_else_changes_no_row(title):
+    (row, _), refused, _ = run([f"start,duration_s,bytes,{title}", f"{A},3", f"{B},4"], ENDS)
+    assert (row.record.path.bandwidth_bps, row.record.outcome.throughput_bps, refused) == (None, 160_000_000, [])
+
+
+@pytest.mark.parametrize(
+    ("title", "cells", "read_rows"),
+    [
+        ("percent", ("100", "50"), 1),
+        ("%", ("100%", "50%"), 1),
+        ("% complete", ("100", "50"), 1),
+        ("completion", ("100%", "50%"), 1),
+        ("percent", ("40", "60"), 2),
+        ("completion", ("5", "6"), 2),
+    ],
+)
+def test_rows_that_are_not_complete_are_left_out(title, cells, read_rows):
+    assert read(title, *cells)[:2] == (read_rows, [])
+
+
+def test_rows_of_further_statistics_are_left_out():
+    names = ("p95", "stdev", "std dev", "95th percentile", "variance")
+    imported, refused, report = run(
+        ["file,duration_s,bytes,cc", "f1,20,400,1", *(f"{name},30,400,1" for name in names)]
+    )
+    assert (len(imported), refused, report.skipped.total()) == (1, [], len(names))
+    names = ("count", "mean", "std", "min", "25%", "50%", "75%", "max")
+    imported, refused, report = run([",duration_s,bytes,cc", *(f"{name},30,400,1" for name in names)])
+    assert (imported, refused, report.skipped.total()) == ([], [], len(names))
+
+
+def test_shares_under_a_title_are_no_statistics():
+    assert len(run(["loss,duration_s,bytes,cc", "25%,20,400,1", "50%,40,400,1"])[0]) == 2
+
+
+def test_header_with_other_units_between_rows_is_refused():
+    with pytest.raises(InvalidValue, match="has other columns from line 3 on"):
+        run(["start,duration_s,size_mb", A, "start,duration_ms,size_kb", B], ENDS)
+
+
+@pytest.mark.parametrize("title", ["files (thousands)", "files (x1000)", "streams [in hundreds]", "file count ('000s)"])
+def test_counts_in_multiples_are_refused(title):
+    with pytest.raises(InvalidValue, match="counts in multiples"):
+        read(title, "10", "20")
+
+
+@pytest.mark.parametrize("title", ["p/cc/pp", "cc + p", "concurrency/parallelism"])
+def test_several_settings_in_one_column_are_refused(title):
+    with pytest.raises(InvalidValue, match="holds several settings"):
+        read(title, "2/4/8", "2/4/8")
+
+
+@pytest.mark.parametrize("title", ["stream", "stream id", "chunk_no"])
+def test_rows_that_are_parts_of_one_transfer_are_refused(title):
+    titles = f"transfer_id,{title},start,duration_s,bytes"
+    with pytest.raises(InvalidValue, match="numbers parts of one transfer_id"):
+        run([titles, f"7,0,{A}", f"7,1,{A}"], ENDS)
+    assert len(run([titles, f"7,0,{A}", f"8,1,{B}"], ENDS)[0]) == 2
+
+
+@pytest.mark.parametrize(
+    ("title", "cells"),
+    [
+        ("direction", ("TX", "RX")),
+        ("direction", ("in", "out")),
+        ("operation", ("read", "write")),
+        ("dir", ("inbound", "outbound")),
+        ("reverse", ("0", "1")),
+    ],
+)
+def test_both_directions_without_ends_are_refused(title, cells):
+    with pytest.raises(InvalidValue, match="has both directions"):
+        read(title, *cells)
+    assert read(title, cells[0], cells[0])[0] == 2
+    with_ends = [f"start,duration_s,bytes,{title},source,destination", f"{A},{cells[0]},a,b", f"{B},{cells[1]},b,a"]
+    assert len(run(with_ends)[0]) == 2
+
+
+@pytest.mark.parametrize("title", ["bytes_remaining", "files missing", "bytes left", "bytes_failed"])
+def test_row_that_did_not_move_all_is_refused(title):
+    count, (reason,), _ = read(title, "0", "3", "")
+    assert (count, reason) == (2, "is 3, and no column says how transfers ended; add a column status")
+    assert read(f"{title},status", "0,ok", "3,ok")[0] == 2
+
+
+def test_row_of_less_than_was_expected_is_refused():
+    assert read("expected_size", "400000000", "800000000")[0] == 1
+    assert read("expected size (MB)", "400", "800")[0] == 1
+    assert len(run(["start,duration_s,size_mb,files,expected_bytes", f"{A[:-9]}40,10,400000000"], ENDS)[0]) == 1
+
+
+@pytest.mark.parametrize("cells", [("+", "-"), ("x", "")])
+def test_row_without_a_mark_is_refused_where_marks_are_not_known(cells):
+    assert read("ok", *cells)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("title", "good", "bad"),
+    [("estado", "correcto", "fallido"), ("statut", "réussi", "échec"), ("verification", "match", "mismatch")],
+)
+def test_failure_under_a_title_that_is_not_known_is_refused(title, good, bad):
+    count, (reason,), report = read(title, good, bad, good)
+    assert (count, f"is {bad!r} in the column {title}" in reason) == (2, True)
+    assert not any("columns that are not known" in noted for noted in report.assumptions)
+    assert read(f"{title},status", f"{good},ok", f"{bad},ok")[0] == 2  # the transfer's own state decides
+    assert read(title, "blue", bad)[0] == 2
+
+
+@pytest.mark.parametrize("title", ["speed", "rate", "transfer rate"])
+def test_speed_in_bits_or_in_bytes_is_refused_where_nothing_decides(title):
+    lines = [f"start,bytes,{title}", f"{A.split(',')[0]},400000000,20", f"{B.split(',')[0]},400000000,25"]
+    with pytest.raises(InvalidValue, match=r"may be in .*MB/s.*nothing else in the file decides"):
+        run(lines, ENDS)
+    lines[1:] = [f"{line},{8 * 400 / float(line.rpartition(',')[2])}" for line in lines[1:]]
+    assert len(run([f"{lines[0]},duration_s", *lines[1:]], ENDS)[0]) == 2
+
+
+def test_durations_in_minutes_or_in_days_are_refused_where_nothing_decides():
+    lines = [f"{row.partition(',')[0]},0.000231481,400000000" for row in (A, B)]
+    with pytest.raises(InvalidValue, match="may be in min or in d"):
+        run(["start,duration,bytes", *lines], ENDS)
