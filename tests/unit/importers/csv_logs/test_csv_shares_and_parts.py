@@ -94,6 +94,8 @@ def test_rows_that_are_parts_of_one_transfer_are_refused(title):
         ("operation", ("read", "write")),
         ("dir", ("inbound", "outbound")),
         ("reverse", ("0", "1")),
+        ("direction", ("A->B", "B->A")),
+        ("direction", ("client to server", "server to client")),
     ],
 )
 def test_both_directions_without_ends_are_refused(title, cells):
@@ -102,6 +104,14 @@ def test_both_directions_without_ends_are_refused(title, cells):
     assert read(title, cells[0], cells[0])[0] == 2
     with_ends = [f"start,duration_s,bytes,{title},source,destination", f"{A},{cells[0]},a,b", f"{B},{cells[1]},b,a"]
     assert len(run(with_ends)[0]) == 2
+
+
+@pytest.mark.parametrize(
+    ("title", "cells"),
+    [("dir", ("/in", "/out")), ("direction", ("A->B", "C->D")), ("direction", ("in", "in")), ("reverse", ("no", "no"))],
+)
+def test_one_direction_and_folders_are_read(title, cells):
+    assert read(title, *cells)[:2] == (2, [])
 
 
 @pytest.mark.parametrize("title", ["bytes_remaining", "files missing", "bytes left", "bytes_failed"])
@@ -141,6 +151,22 @@ def test_speed_in_bits_or_in_bytes_is_refused_where_nothing_decides(title):
         run(lines, ENDS)
     lines[1:] = [f"{line},{8 * 400 / float(line.rpartition(',')[2])}" for line in lines[1:]]
     assert len(run([f"{lines[0]},duration_s", *lines[1:]], ENDS)[0]) == 2
+
+
+def test_large_rate_in_bits_or_in_bytes_is_refused():
+    rows = [f"{row.partition(',')[0]},400000000,160000000" for row in (A, B)]
+    with pytest.raises(InvalidValue, match=r"may be in .*bit/s or in B/s"):
+        run(["start,bytes,rate", *rows], ENDS)
+    for title in ("throughput", "bitrate"):
+        assert len(run([f"start,bytes,{title}", *rows], ENDS)[0]) == 2
+
+
+def test_rate_far_below_size_over_duration_is_refused():
+    with pytest.raises(InvalidValue, match=r"is 0\.1 of size over duration, which may be of one file of several"):
+        read("throughput_mbps", "16", "16")
+    with pytest.raises(InvalidValue, match=r"is 0\.1 of size over duration"):
+        run(["duration_s,file_count,avg_file_size_mb,throughput_mbps,cc", "20,10,40,16,1", "40,10,40,8,1"], ENDS)
+    assert read("throughput_mbps", "100", "100")[0] == 2
 
 
 def test_durations_in_minutes_or_in_days_are_refused_where_nothing_decides():

@@ -211,12 +211,13 @@ def _list_candidates(columns: Columns) -> Iterator[Units]:
         return [columns.declared[quantity]] if quantity in columns.declared else units
 
     size_column = "file_size" if "file_size" in columns.place else "total_size"
+    is_mean = columns.find_title(size_column).lower().startswith(("avg", "average", "mean"))
     for throughput, bandwidth, size, duration, is_total in product(
         list_units("throughput", _INFERRED_RATES),
         list_units("bandwidth", LINK_UNITS),
         list_units(size_column, _INFERRED_SIZES),
         list_units("duration", _INFERRED_TIMES),
-        (False, True) if size_column == "file_size" else (True,),
+        (True,) if size_column == "total_size" else (False,) if is_mean else (False, True),
     ):
         yield Units(throughput, bandwidth, size, duration, is_total)
 

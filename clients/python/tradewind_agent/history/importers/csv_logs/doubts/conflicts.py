@@ -71,10 +71,16 @@ def reject_conflicting_units(columns: Columns, units: Units, evidence: Evidence,
 
 
 def _reject_undecided_rate(columns: Columns, size_ratio: float) -> None:
-    """Refuse rates in no stated unit that come near to size over duration in none: habit alone would decide."""
+    """Refuse rates that come near to size over duration in no unit, or are far below it in their own.
+
+    A highest rate, and one without the queue of the duration, are above it; one below it may be of one file of several.
+    """
+    title = columns.find_title("throughput")
+    if "throughput" in columns.declared and size_ratio < _LEAST_RATIO:
+        reason = f"is {size_ratio:.2g} of size over duration, which may be of one file of several, or of another span"
+        raise InvalidValue(title, f"{reason}; give --unit '{title}={columns.declared['throughput']}' to insist")
     if "throughput" in columns.declared or _LEAST_RATIO < size_ratio < _MOST_RATIO:
         return
-    title = columns.find_title("throughput")
     reason = "differs from size over duration in every unit, so that its own is not known"
     raise InvalidValue(title, f"{reason}; write it into the header, or give --unit '{title}=MB/s' or another")
 

@@ -192,7 +192,7 @@ def _list_stored(
 
 
 def _list_expected(columns: Columns, size_unit: str) -> Iterator[tuple[int, str, float]]:
-    """Yield further columns of the size that was to be moved: place, title, and what the size's unit is in their unit."""
+    """Yield further columns of the size that was to be moved: place, title, and the size's unit in their unit."""
     if {"file_size", "file_count"} <= columns.place.keys():  # of a file, and of all
         return
     for at, title in list_unread(columns):

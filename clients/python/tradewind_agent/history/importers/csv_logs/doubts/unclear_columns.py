@@ -63,8 +63,9 @@ _OPPOSITES = tuple(
     frozenset(pair.split())
     for pair in ("tx rx", "out in", "outbound inbound", "outgoing incoming", "egress ingress", "up down", "ul dl",
                  "upstream downstream", "push pull", "sent received", "send recv", "write read", "export import",
-                 "forward reverse")
+                 "forward reverse", "-> <-", "→ ←")
 )  # fmt: skip
+_FROM_TO = re.compile(r" *(?:->|=>|→| to ) *")
 _OF_DIRECTIONS = frozenset({"direction", "dir", "way"})
 _REVERSED = frozenset({"reverse", "reversed"})
 _PARTS = frozenset({"stream", "substream", "chunk"})
@@ -177,7 +178,7 @@ def _reject_opposite_ends(columns: Columns, rows: Sequence[Sequence[str]], repor
         return
     advice = "add columns source and destination, or split the file by it"
     for place, title in enumerate(columns.header):
-        if _has_opposites(columns, place, {normalise(row[place]) for row in rows}):
+        if _has_opposites(columns, place, {row[place].strip().lower() for row in rows}):
             raise InvalidValue(title, f"has both directions, whose ends are each other's reverse; {advice}")
     at = columns.place.get("operation")
     if at is None:
@@ -198,7 +199,9 @@ def _has_opposites(columns: Columns, place: int, values: set[str]) -> bool:
     known, words = values - UNKNOWN_TEXTS, set(list_words(columns.header[place]))
     is_direction = place == columns.place.get("operation")
     if is_direction or (place not in columns.place.values() and not words.isdisjoint(_OF_DIRECTIONS)):
-        return any(pair <= known and (is_direction or pair == known) for pair in _OPPOSITES)
+        ways = {tuple(_FROM_TO.split(value)) for value in known}
+        has_way_back = any(way[::-1] in ways for way in ways if len(way) > 1 and way != way[::-1])
+        return has_way_back or any(pair <= known and (is_direction or pair == known) for pair in _OPPOSITES)
     return not words.isdisjoint(_REVERSED) and words <= _REVERSED | {"is", "mode"} and len(known) > 1
 
 

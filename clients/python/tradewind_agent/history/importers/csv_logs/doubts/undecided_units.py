@@ -106,11 +106,12 @@ def _reject_undecided_rates(columns: Columns, evidence: Evidence, units: Units) 
         return
     title = columns.find_title("throughput")
     is_speed = _SPEED.search(to_plain(title)) is not None
-    is_unusual = units.throughput != "Mbit/s" and evidence.bandwidth is None and evidence.bandwidth_bps is None
+    is_unusual = units.throughput == "Gbit/s" and evidence.bandwidth is None and evidence.bandwidth_bps is None
     least = _compute_plausibility(units, evidence)
+    in_bits = units.throughput.replace("B/s", "bit/s")
     possible = [
         unit
-        for unit in ("Mbit/s", "MB/s", "Gbit/s")
+        for unit in dict.fromkeys(("Mbit/s", "MB/s", "Gbit/s", in_bits, in_bits.replace("bit/s", "B/s")))
         if _compute_plausibility(infer_units(evidence, columns, throughput=unit), evidence) <= least + _AS_PLAUSIBLE
     ]
     if (is_speed or is_unusual) and len(possible) > 1:
