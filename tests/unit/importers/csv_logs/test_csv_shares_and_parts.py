@@ -1,9 +1,12 @@
 """Columns and rows of CSV files with shares, parts, sums and directions rather than what their titles seem to say."""
 
+from zoneinfo import ZoneInfo
+
 import pytest
 
 from tests.unit.importers.logs import ENDS, run
 from tradewind.errors import InvalidValue
+from tradewind_agent.importers import ImportContext
 
 A, B, C = (f"2026-03-01T10:0{minute}:00Z,20,400000000" for minute in range(3))
 
@@ -173,3 +176,39 @@ def test_durations_in_minutes_or_in_days_are_refused_where_nothing_decides():
     lines = [f"{row.partition(',')[0]},0.000231481,400000000" for row in (A, B)]
     with pytest.raises(InvalidValue, match="may be in min or in d"):
         run(["start,duration,bytes", *lines], ENDS)
+
+
+MINUTES = [f"2026-03-01T10:{minute:02d}:00Z" for minute in range(1, 6)]
+
+
+@pytest.mark.parametrize(
+    ("titles", "cells"),
+    [
+        ("timestamp,bytes_transferred,throughput_mbps", [f"{600_000_000 * i},80" for i in range(1, 6)]),
+        ("timestamp,elapsed_s,bytes", [f"{60 * i},{600_000_000 * i}" for i in range(1, 6)]),
+        ("timestamp,bytes,throughput_mbps", [f"{600_000_000 * i},80" for i in (3, 4, 1, 2, 3)]),
+    ],
+)
+def test_rows_that_are_samples_of_one_transfer_are_refused(titles, cells):
+    rows = [f"{at},{each}" for at, each in zip(MINUTES, cells, strict=True)]
+    with pytest.raises(InvalidValue, match="seem to be samples of one transfer"):
+        run([titles, *rows], ENDS)
+    assert len(run([titles, rows[0], *(row.replace("T10", "T11") for row in rows[1:3])], ENDS)[0]) == 3
+
+
+def test_sweeps_right_behind_one_another_are_read():
+    starts = ["10:00:00", "10:00:10", "10:00:30", "10:01:10", "10:02:30"]
+    for titles, last in (("start,size_mb,duration_s,cc", "{}"), ("start,size_mb,throughput_mbps,cc", "80")):
+        rows = [f"2026-03-01T{at}Z,{100 * 2**i},{last.format(10 * 2**i)},2" for i, at in enumerate(starts)]
+        imported, refused, _ = run([titles, *rows], ENDS)
+        assert ([row.record.duration_s for row in imported], refused) == ([10 * 2**i for i in range(5)], [])
+    same = [f"{at},600,60,2" for at in MINUTES]
+    assert len(run(["start,size_mb,duration_s,cc", *same], ENDS)[0]) == 5
+
+
+def test_hour_that_the_clock_showed_twice_is_named():
+    berlin = ImportContext(source="a", destination="b", timezone=ZoneInfo("Europe/Berlin"))
+    _, _, report = run(["start,duration_s,bytes", "2026-10-25 02:30:00,20,400"], berlin)
+    assert any("showed twice" in noted for noted in report.assumptions)
+    _, _, report = run(["start,duration_s,bytes", "2026-10-25 04:30:00,20,400"], berlin)
+    assert not any("showed twice" in noted for noted in report.assumptions)
