@@ -30,7 +30,10 @@ _GOOD = frozenset(
     }
 )  # fmt: skip
 _STATES = frozenset({"status", "state", "result", "outcome"})
-_BAD = frozenset(
+_BAD_MARKS = frozenset({"truncated", "corrupt", "corrupted", "incomplete", "unfinished", "damaged"})
+"""Words above yes and no; above others, they may be of anything."""
+
+_BAD = _BAD_MARKS | frozenset(
     {
         "fail", "fails", "failed", "failure", "failures", "error", "errors", "err", "errored", "exception",
         "exceptions", "cancelled", "canceled", "aborted", "interrupted", "killed", "timedout",
@@ -108,7 +111,7 @@ def _is_exit(words: list[str]) -> bool:
     if not left:
         return False
     if left[-1] == "signal":
-        return len(left) == 2 and left[0] in _SIGNALS
+        return len(left) == 1 or (len(left) == 2 and left[0] in _SIGNALS)
     return left[0] in _EXITS and set(left[1:]) <= {"code", "status", "value"}
 
 
@@ -139,10 +142,18 @@ def may_name_what_failed(title: str) -> bool:
     return bool(words) and words[-1] in _COUNTED - {"count", "total", "all"}
 
 
+def needs_truths(title: str) -> bool:
+    """Return whether only yes and no in a column such as ``truncated`` say that a transfer failed."""
+    return not _BAD_MARKS.isdisjoint(word.lower() for word in _WORD.findall(title))
+
+
 def is_sure_exit(title: str) -> bool:
-    """Return whether a title is of exit codes whatever they are: ``ret`` and ``return`` may be of values."""
+    """Return whether a title is of exit codes whatever they are: ``ret`` and ``return`` may be of values.
+
+    A ``signal`` may be of radio.
+    """
     words = {word.lower() for word in _WORD.findall(title)}
-    return bool(words & _EXITS - {"return", "ret"}) or (bool(words & _EXITS) and "code" in words) or "signal" in words
+    return bool(words & _EXITS - {"return", "ret"}) or (bool(words & _EXITS) and "code" in words) or words > {"signal"}
 
 
 def is_of_earlier_attempts(title: str) -> bool:

@@ -256,7 +256,10 @@ def _read_state(text: str) -> Verdict:
 
 
 def _find_response_code(_: str, values: Sequence[str]) -> Reader | None:
-    return read_response if all(parse_response(value) in RESPONSES for value in values) else None
+    """Return how a column of replies is read; 0 among them is that of none."""
+    codes = {parse_response(value) for value in values}
+    known = codes - {0} if not codes.isdisjoint(OK_RESPONSES) else codes
+    return read_response if all(code in RESPONSES for code in known) else None
 
 
 def _find_small_code(values: Sequence[str]) -> Reader | None:

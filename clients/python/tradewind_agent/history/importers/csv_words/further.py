@@ -11,6 +11,7 @@ from tradewind_agent.history.importers.csv_titles import (
     is_sure_exit,
     may_be_unchecked,
     may_name_what_failed,
+    needs_truths,
 )
 from tradewind_agent.history.importers.csv_verdicts import (
     LEAST_KNOWN,
@@ -196,6 +197,9 @@ def _is_response(text: str) -> bool:
 
 def _find_failure(title: str, values: Sequence[str]) -> Reader | None:
     """Return how a column of errors is read, ``None`` for shares of errors, and for names of what failed."""
+    is_mark = needs_truths(title) and not may_name_what_failed(title)
+    if is_mark and not all(normalise(value) in TRUTHS for value in values):
+        return None
     numbers = [_parse_number(value) for value in values]
     if any(number is not None and not number.is_integer() for number in numbers):
         return None

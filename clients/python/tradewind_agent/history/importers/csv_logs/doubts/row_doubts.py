@@ -71,6 +71,7 @@ class RowDoubts:
         unread = [(at, title) for at, title in list_unread(columns) if at not in statuses.readers]
         self._remarks = [] if says_how_it_ended else [(at, title) for at, title in unread if _is_remark(title)]
         self._resumed = [] if counts_moved else [(at, title) for at, title in unread if _is_of_resumed(title)]
+        self._partial = [] if says_how_it_ended else [(at, title) for at, title in unread if _is_of_parts(title)]
         self._is_moved_sure = says_how_it_ended or not kinds.isdisjoint(_SAYING_HOW_MUCH)
         self._compressed = [at for at, title in unread if is_of_compressed_size(title)]
         self._left_out = [at for at, title in unread if _is_of_resumed(title) or _is_of_left_out(title)]
@@ -88,7 +89,7 @@ class RowDoubts:
 
     def list_unread(self, columns: Columns) -> list[str]:
         """List the titles of columns that hold no quantity, and are read neither for states nor for doubts."""
-        pairs = (*self._remarks, *self._resumed, *self._done, *self._sums, *self._missing)
+        pairs = (*self._remarks, *self._resumed, *self._done, *self._sums, *self._missing, *self._partial)
         read = {title for _, title in pairs} | {title for _, title, _ in (*self._stored, *self._expected)}
         read |= self._unnamed
         return [title for title in columns.unread if title not in read and find_verdict_title(title) is None]
@@ -120,6 +121,9 @@ class RowDoubts:
         ------
         InvalidValue : names the column.
         """
+        for place, title in self._partial:
+            if row[place].strip().lower() in {*_YES, "1"}:
+                raise InvalidValue(title, f"is {row[place].strip()}, and {_ADVICE}")
         for place, title in self._missing:
             number = parse_plain(row[place].replace(",", ""))
             if number is not None and number > 0:
@@ -255,6 +259,11 @@ def _is_of_resumed(title: str) -> bool:
     if words & _PRESENT:
         return bool(words & {"byte", "bytes", "size"}) and words <= _PRESENT | _PLACES | _UNITS
     return "offset" in words and words <= {"offset", "file", "start", "byte", "bytes", "resume", "restart"} | _UNITS
+
+
+def _is_of_parts(title: str) -> bool:
+    words = set(_list_words(title))
+    return "partial" in words and words <= {"partial", "is", "was", "transfer", "file", "only"}
 
 
 def _is_of_missing(title: str) -> bool:
