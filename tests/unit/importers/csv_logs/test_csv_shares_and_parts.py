@@ -133,6 +133,7 @@ def test_row_of_less_than_was_expected_is_refused():
 @pytest.mark.parametrize("cells", [("+", "-"), ("x", "")])
 def test_row_without_a_mark_is_refused_where_marks_are_not_known(cells):
     assert read("ok", *cells)[0] == 0
+    assert read("ok", "", "")[:2] == (2, [])
 
 
 @pytest.mark.parametrize(
@@ -165,7 +166,7 @@ def test_large_rate_in_bits_or_in_bytes_is_refused():
 
 
 def test_rate_far_below_size_over_duration_is_refused():
-    with pytest.raises(InvalidValue, match=r"is 0\.1 of size over duration, which may be of one file of several"):
+    with pytest.raises(InvalidValue, match=r"is 0\.1 of size over duration: one is in another unit"):
         read("throughput_mbps", "16", "16")
     with pytest.raises(InvalidValue, match=r"is 0\.1 of size over duration"):
         run(["duration_s,file_count,avg_file_size_mb,throughput_mbps,cc", "20,10,40,16,1", "40,10,40,8,1"], ENDS)

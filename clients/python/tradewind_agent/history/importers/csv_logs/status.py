@@ -173,7 +173,7 @@ def _requires(quantity: str, read: Reader, values: Sequence[str], *, is_first: b
     for value in set(values):
         with suppress(InvalidValue):
             verdicts.add(read(value))
-    return Status.SUCCEEDED in verdicts or (quantity == "success" and is_first and not verdicts)
+    return Status.SUCCEEDED in verdicts or (bool(values) and quantity == "success" and is_first and not verdicts)
 
 
 def _find_weight(quantity: str, title: str, values: Sequence[str], *, is_first: bool) -> str | None:

@@ -77,7 +77,9 @@ def _reject_undecided_rate(columns: Columns, size_ratio: float) -> None:
     """
     title = columns.find_title("throughput")
     if "throughput" in columns.declared and size_ratio < _LEAST_RATIO:
-        reason = f"is {size_ratio:.2g} of size over duration, which may be of one file of several, or of another span"
+        reason = (
+            f"is {size_ratio:.2g} of size over duration: one is in another unit, or the rate is of one file of several"
+        )
         raise InvalidValue(title, f"{reason}; give --unit '{title}={columns.declared['throughput']}' to insist")
     if "throughput" in columns.declared or _LEAST_RATIO < size_ratio < _MOST_RATIO:
         return
