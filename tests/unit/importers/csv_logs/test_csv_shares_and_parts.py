@@ -67,6 +67,9 @@ def test_shares_under_a_title_are_no_statistics():
 def test_header_with_other_units_between_rows_is_refused():
     with pytest.raises(InvalidValue, match="has other columns from line 3 on"):
         run(["start,duration_s,size_mb", A, "start,duration_ms,size_kb", B], ENDS)
+    wider = ["date,time,size_mb,throughput_mbps", "2026-03-01,10:01:00,400,80"]
+    imported, refused, _ = run(["start,duration_s,bytes", A, *wider], ENDS)
+    assert (len(imported), len(refused)) == (1, 2)
 
 
 @pytest.mark.parametrize("title", ["files (thousands)", "files (x1000)", "streams [in hundreds]", "file count ('000s)"])
