@@ -37,8 +37,6 @@ def test_share_of_something_else_changes_no_row(title):
 @pytest.mark.parametrize(
     ("title", "cells", "read_rows"),
     [
-        ("percent", ("100", "50"), 1),
-        ("%", ("100%", "50%"), 1),
         ("% complete", ("100", "50"), 1),
         ("completion", ("100%", "50%"), 1),
         ("percent", ("40", "60"), 2),
@@ -47,6 +45,15 @@ def test_share_of_something_else_changes_no_row(title):
 )
 def test_rows_that_are_not_complete_are_left_out(title, cells, read_rows):
     assert read(title, *cells)[:2] == (read_rows, [])
+
+
+@pytest.mark.parametrize(
+    ("title", "cells"), [("percent", ("100", "50")), ("%", ("100%", "50%")), ("pct", ("85", "100"))]
+)
+def test_row_below_a_share_of_100_that_may_be_of_anything_is_refused(title, cells):
+    count, (reason,), _ = read(title, *cells)
+    assert (count, "add a column status, or call this one by what it is a share of" in reason) == (1, True)
+    assert read(f"{title},status", *(f"{cell},ok" for cell in cells))[:2] == (2, [])
 
 
 def test_rows_of_further_statistics_are_left_out():
@@ -87,7 +94,7 @@ def test_several_settings_in_one_column_are_refused(title):
 @pytest.mark.parametrize("title", ["stream", "stream id", "chunk_no"])
 def test_rows_that_are_parts_of_one_transfer_are_refused(title):
     titles = f"transfer_id,{title},start,duration_s,bytes"
-    with pytest.raises(InvalidValue, match="numbers parts of one transfer_id"):
+    with pytest.raises(InvalidValue, match=r"numbers parts of one transfer_id; .* parallelism or chunk_size"):
         run([titles, f"7,0,{A}", f"7,1,{A}"], ENDS)
     assert len(run([titles, f"7,0,{A}", f"8,1,{B}"], ENDS)[0]) == 2
 
@@ -127,6 +134,18 @@ def test_row_that_did_not_move_all_is_refused(title):
     assert read(f"{title},status", "0,ok", "3,ok")[0] == 2
 
 
+def test_files_that_follow_in_rows_of_their_own_are_not_missing():
+    for title in ("files_remaining", "files left", "files_pending"):
+        assert read(title, "2", "1", "0")[:2] == (3, [])
+    assert read("file_count,files_remaining", "10,0", "10,3")[0] == 1
+
+
+def test_deduplication_is_refused_in_some_rows_and_an_option_in_all():
+    count, (reason,), _ = read("dedup", "no", "yes", "no")
+    assert (count, "is yes; call it deduplicated" in reason) == (2, True)
+    assert read("dedup", "yes", "yes", "yes")[:2] == (3, [])
+
+
 def test_row_of_less_than_was_expected_is_refused():
     assert read("expected_size", "400000000", "800000000")[0] == 1
     assert read("expected size (MB)", "400", "800")[0] == 1
@@ -156,6 +175,9 @@ def test_speed_in_bits_or_in_bytes_is_refused_where_nothing_decides(title):
     lines = [f"start,bytes,{title}", f"{A.split(',')[0]},400000000,20", f"{B.split(',')[0]},400000000,25"]
     with pytest.raises(InvalidValue, match=r"may be in .*MB/s.*nothing else in the file decides"):
         run(lines, ENDS)
+    seldom = [lines[0], *(line.replace("T10:01", "T11:01").replace(",2", ",22") for line in lines[1:])]
+    with pytest.raises(InvalidValue, match=r"nothing else in the file decides"):
+        run(seldom, ENDS)
     lines[1:] = [f"{line},{8 * 400 / float(line.rpartition(',')[2])}" for line in lines[1:]]
     assert len(run([f"{lines[0]},duration_s", *lines[1:]], ENDS)[0]) == 2
 
@@ -174,6 +196,11 @@ def test_rate_far_below_size_over_duration_is_refused():
     with pytest.raises(InvalidValue, match=r"is 0\.1 of size over duration"):
         run(["duration_s,file_count,avg_file_size_mb,throughput_mbps,cc", "20,10,40,16,1", "40,10,40,8,1"], ENDS)
     assert read("throughput_mbps", "100", "100")[0] == 2
+
+
+def test_rate_of_what_was_moved_and_rates_of_failed_rows_are_read():
+    assert read("bytes_sent,throughput_mbps,status", "40000000,16,ok", "40000000,16,ok")[:2] == (2, [])
+    assert read("throughput_mbps,status", "160,ok", "2,failed", "3,failed")[:2] == (3, [])
 
 
 def test_durations_in_minutes_or_in_days_are_refused_where_nothing_decides():

@@ -183,10 +183,27 @@ def test_unknown_word_among_codes_or_truth_values_is_refused_with_advice(tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("title", "cells"), [("truncated", ("a.bin", "b.bin")), ("signal", ("-60", "-72")), ("corrupt", ("0.1", "0.2"))]
+    ("title", "cells"),
+    [
+        ("truncated", ("a.bin", "b.bin")),
+        ("signal", ("-60", "-72")),
+        ("signal", ("0", "3")),
+        ("corrupt", ("0.1", "0.2")),
+        ("code", ("0", "200")),
+    ],
 )
 def test_other_cells_under_titles_of_bad_states_say_nothing(tmp_path, title, cells):
     assert _list_statuses(_read(tmp_path, title, *cells)) == [Status.SUCCEEDED] * 2
+
+
+def test_exit_code_decides_where_there_was_no_reply(tmp_path):
+    titles = "http_code,exit_code"
+    assert _list_statuses(_read(tmp_path, titles, "200,0", "000,0")) == [Status.SUCCEEDED, Status.SUCCEEDED]
+    assert _list_statuses(_read(tmp_path, titles, "200,0", "000,7")) == [Status.SUCCEEDED, Status.FAILED]
+
+
+def test_0_among_replies_in_a_column_of_states_is_refused(tmp_path):
+    assert all(isinstance(each, RefusedRow) for each in _read(tmp_path, "status", "0", "200"))
 
 
 def test_part_of_a_transfer_is_refused_without_a_state(tmp_path):

@@ -153,12 +153,14 @@ def needs_truths(title: str) -> bool:
 
 
 def is_sure_exit(title: str) -> bool:
-    """Return whether a title is of exit codes whatever they are: ``ret`` and ``return`` may be of values.
-
-    A ``signal`` may be of radio.
-    """
+    """Return whether a title is of exit codes whatever they are: ``ret`` and ``return`` may be of values."""
     words = set(_list_words(title))
     return bool(words & _EXITS - {"return", "ret"}) or (bool(words & _EXITS) and "code" in words) or words > {"signal"}
+
+
+def may_be_radio(title: str) -> bool:
+    """Return whether numbers in a column that is called ``signal`` may say how strong one is, such as in bars."""
+    return _list_words(title) == ["signal"]
 
 
 def is_of_earlier_attempts(title: str) -> bool:

@@ -5,6 +5,7 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from enum import Enum
 
+from tradewind.errors import InvalidValue
 from tradewind.transfer import Direction, Status
 
 
@@ -78,7 +79,16 @@ def find_unmoved(title: str, values: Sequence[str]) -> Reader | None:
     known = {normalise(value) for value in values}
     if not known <= _YES | _NO or (normalise(title) == "skipped" and known <= {"0", "1"}):
         return None
+    if normalise(title) == "dedup":  # an option where it is on in all rows
+        return _read_deduplication if known & _NO else None
     return _read_unmoved
+
+
+def _read_deduplication(text: str) -> Verdict:
+    if normalise(text) in _YES:
+        advice = "call it deduplicated if such rows moved nothing, or dedup_option if it is an option"
+        raise InvalidValue("dedup", f"is {text.strip()}; {advice}")
+    return Status.SUCCEEDED
 
 
 def _read_unmoved(text: str) -> Verdict:
@@ -128,7 +138,8 @@ def find_command(values: Sequence[str]) -> Reader | None:
 def find_progress(title: str, values: Sequence[str]) -> Reader | None:
     """Return how a column of progress is read, as per cent or as fractions; ``None`` where it holds others.
 
-    What is only called a percentage may be one of anything: then one of the rows has to be complete.
+    What is only called a percentage may be one of anything: then one of the rows has to be complete, and others are
+    refused.
     """
     shares = [found and float(found[1]) for found in map(_PERCENT.fullmatch, values)]
     if None in shares:
@@ -141,6 +152,11 @@ def find_progress(title: str, values: Sequence[str]) -> Reader | None:
 
     def read(text: str) -> Verdict:
         found = _PERCENT.fullmatch(text.strip())
-        return NoTransfer.NOT_ENDED if found is not None and float(found[1]) < complete else Status.SUCCEEDED
+        if found is None or float(found[1]) >= complete:
+            return Status.SUCCEEDED
+        if plain in _ANY_SHARE:
+            advice = "add a column status, or call this one by what it is a share of"
+            raise InvalidValue("outcome.status", f"is {text.strip()} in the column {title[:40]}; {advice}")
+        return NoTransfer.NOT_ENDED
 
     return read

@@ -117,6 +117,12 @@ class StatusReader:
             raise InvalidValue("outcome.status", "is missing, where other rows say that they succeeded")
         return verdict
 
+    def is_success(self, row: Sequence[str]) -> bool:
+        """Return whether a row says that its transfer succeeded; one that is refused does not."""
+        with suppress(InvalidValue):
+            return self.read(row) is Status.SUCCEEDED
+        return False
+
     def _gives_way(self, place: int, text: str) -> bool:
         return place in self.weak or (place in self.counting and COUNT.fullmatch(text.strip()) is not None)
 
@@ -132,10 +138,14 @@ def build_status_reader(columns: Columns, rows: Iterable[Sequence[str]], report:
     readers: dict[int, Reader] = {}
     names = ("stating", "counting", "weak", "of_parts", "required")
     places: dict[str, set[int]] = {name: set() for name in names}
-    for quantity, place, is_first in _list_verdict_columns(columns):
+    verdict_columns = list(_list_verdict_columns(columns))
+    has_exit_codes = any(quantity == "exit_code" for quantity, _, _ in verdict_columns)
+    for quantity, place, is_first in verdict_columns:
         values = [row[place].strip() for row in sampled if _is_known(row[place])]
         title = columns.header[place]
         reader = (_CHOICES if is_first else FURTHER_CHOICES)[quantity](title, values) if values else None
+        if reader is read_response and has_exit_codes:
+            reader = _read_reply_if_any
         if not values and quantity in _RARELY_FILLED:
             readers[place] = read_failure if is_first and quantity == "failure" else read_rare(quantity, title)
         elif reader is not None:
@@ -255,15 +265,24 @@ def _read_state(text: str) -> Verdict:
     return read_word(text)
 
 
-def _find_response_code(_: str, values: Sequence[str]) -> Reader | None:
-    """Return how a column of replies is read; 0 among them is that of none."""
+def _find_response_code(title: str, values: Sequence[str]) -> Reader | None:
+    """Return how a column of replies is read; 0 is that of none, unless the column may hold exit codes, too."""
     codes = {parse_response(value) for value in values}
-    known = codes - {0} if not codes.isdisjoint(OK_RESPONSES) else codes
+    is_sure = find_quantity(title)[0] == "response_code" and normalise(title) not in _AMBIGUOUS_TITLES
+    known = codes - {0} if is_sure and not codes.isdisjoint(OK_RESPONSES) else codes
     return read_response if all(code in RESPONSES for code in known) else None
 
 
+def _read_reply_if_any(text: str) -> Verdict:
+    """Read a reply next to an exit code, which decides where there was none, as in protocols without codes."""
+    return Status.SUCCEEDED if parse_response(text) == 0 else read_response(text)
+
+
 def _find_small_code(values: Sequence[str]) -> Reader | None:
-    return read_exit_code if all(parse_code_number(value) in EXIT_CODES for value in values) else None
+    """Return how a column of exit codes is read, ``None`` where replies such as 200 are among them."""
+    codes = {parse_code_number(value) for value in values}
+    is_one = all(code in EXIT_CODES for code in codes) and codes.isdisjoint(OK_RESPONSES)
+    return read_exit_code if is_one else None
 
 
 def _find_exit_code(title: str, values: Sequence[str]) -> Reader | None:

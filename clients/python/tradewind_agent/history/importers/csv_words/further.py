@@ -9,6 +9,7 @@ from tradewind.transfer import Status
 from tradewind_agent.history.importers.csv_titles import (
     is_about_checks,
     is_sure_exit,
+    may_be_radio,
     may_be_unchecked,
     may_name_what_failed,
     needs_truths,
@@ -169,7 +170,7 @@ def _find_exit_code(title: str, values: Sequence[str]) -> Reader | None:
         is_mixed = any(map(names_failure, values)) or (is_sure and has_code)
         return _read_mixed(_read_exit_code, title, _is_exit_code) if is_mixed else None
     is_range = 0 in codes and all(code in EXIT_CODES for code in codes)
-    return _read_exit_code if is_sure or is_range else None
+    return _read_exit_code if is_sure or (is_range and not may_be_radio(title)) else None
 
 
 def _is_exit_code(text: str) -> bool:

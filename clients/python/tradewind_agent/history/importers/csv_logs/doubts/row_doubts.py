@@ -35,7 +35,10 @@ _RESUMED = _WENT_ON | {"resume", "restart"}
 _PLACES = frozenset({"offset", "from", "at", "position", "pos", "byte", "bytes", "point", "marker", "size"})
 _LEFT_OUT = frozenset({"deduplicated", "deduped", "unchanged", "skipped"})
 _PRESENT = frozenset({"already", "existing", "skipped", "present", "cached"})
-_MISSING = frozenset({"remaining", "left", "missing", "failed", "unsent", "pending", "outstanding"})
+_TO_FOLLOW = frozenset({"remaining", "left"})
+"""Of files that follow in rows of their own, where a row is of one."""
+
+_MISSING = _TO_FOLLOW | frozenset({"missing", "failed", "unsent"})
 _MAY_BE_MISSING = frozenset({"byte", "bytes", "size", "files"})
 _UNIT_WORDS: Mapping[str, str] = MappingProxyType({unit.lower(): unit for unit in SIZE_UNITS} | {"bytes": "B"})
 _UNITS = _UNIT_WORDS.keys() | {"is", "was", "start", "in"}
@@ -79,7 +82,7 @@ class RowDoubts:
         self._count_at = columns.place.get("file_count")
         self._stored = [] if says_how_it_ended else list(_list_stored(columns, unread, size_unit, self._size_at))
         self._done = [] if says_how_it_ended else [(at, title) for at, title in unread if counts_done_files(title)]
-        self._missing = [] if says_how_it_ended else [(at, title) for at, title in unread if _is_of_missing(title)]
+        self._missing = [] if says_how_it_ended else list(_list_missing(columns, unread))
         self._expected = [] if says_how_it_ended else list(_list_expected(columns, size_unit))
         self._unnamed = {columns.header[at] for at in statuses.readers}
         sums = [(at, title) for at, title in unread if not _CHECKSUMS.isdisjoint(_list_words(title))]
@@ -266,11 +269,15 @@ def _is_of_parts(title: str) -> bool:
     return "partial" in words and words <= {"partial", "is", "was", "transfer", "file", "only"}
 
 
-def _is_of_missing(title: str) -> bool:
-    """Return whether a column counts what did not arrive."""
-    words = set(_list_words(title))
+def _list_missing(columns: Columns, unread: Sequence[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """Yield the columns that count what did not arrive: place and title."""
     around = _MAY_BE_MISSING | _UNITS | {"to", "go", "num", "number", "of", "n", "count", "total"}
-    return bool(words & _MISSING) and bool(words & _MAY_BE_MISSING) and words <= _MISSING | around
+    for at, title in unread:
+        words = set(_list_words(title))
+        if "files" in words and words & _TO_FOLLOW and "file_count" not in columns.place:
+            continue
+        if words & _MISSING and words & _MAY_BE_MISSING and words <= _MISSING | around:
+            yield at, title
 
 
 def _is_of_left_out(title: str) -> bool:

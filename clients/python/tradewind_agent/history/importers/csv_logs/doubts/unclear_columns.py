@@ -221,9 +221,8 @@ def _reject_parts(columns: Columns, rows: Sequence[Sequence[str]]) -> None:
         for name in names:
             parts = {(row[name].strip(), row[place].strip()) for row in numbered}
             if len(parts) > len({text for text, _ in parts}):
-                raise InvalidValue(
-                    title, f"numbers parts of one {columns.header[name]}; add them up to a row a transfer"
-                )
+                advice = "add them up to a row a transfer, or call it parallelism or chunk_size if it is a setting"
+                raise InvalidValue(title, f"numbers parts of one {columns.header[name]}; {advice}")
 
 
 def _reject_compressed_sizes(columns: Columns, rows: Sequence[Sequence[str]]) -> None:

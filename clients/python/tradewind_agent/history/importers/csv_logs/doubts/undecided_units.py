@@ -24,7 +24,9 @@ _SHORTEST_LOGGED_S = 1.0
 _HABIT = 1.25
 """Difference of two penalties that comes from how usual their units are, not from what the rows say."""
 
-_AS_PLAUSIBLE = 0.1
+_AS_PLAUSIBLE = 1.0
+"""Difference of two penalties that comes from how long the link may be idle, which decides nothing: 1/3 of a decade."""
+
 _SPEED = re.compile("speed|(?<!bit)rate")
 
 DECLARE = "write the unit into the header, such as {title}_ms"
