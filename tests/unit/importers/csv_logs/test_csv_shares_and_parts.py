@@ -121,7 +121,13 @@ def test_both_directions_without_ends_are_refused(title, cells):
 
 @pytest.mark.parametrize(
     ("title", "cells"),
-    [("dir", ("/in", "/out")), ("direction", ("A->B", "C->D")), ("direction", ("in", "in")), ("reverse", ("no", "no"))],
+    [
+        ("dir", ("/in", "/out")),
+        ("output dir", ("in", "out")),
+        ("direction", ("A->B", "C->D")),
+        ("direction", ("in", "in")),
+        ("reverse", ("no", "no")),
+    ],
 )
 def test_one_direction_and_folders_are_read(title, cells):
     assert read(title, *cells)[:2] == (2, [])

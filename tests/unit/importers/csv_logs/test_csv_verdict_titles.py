@@ -196,7 +196,8 @@ def test_other_cells_under_titles_of_bad_states_say_nothing(tmp_path, title, cel
     assert _list_statuses(_read(tmp_path, title, *cells)) == [Status.SUCCEEDED] * 2
 
 
-def test_exit_code_decides_where_there_was_no_reply(tmp_path):
+def test_other_code_decides_where_there_was_no_reply(tmp_path):
+    assert _list_statuses(_read(tmp_path, "http_code,ftp_code", "200,0", "0,226")) == [Status.SUCCEEDED] * 2
     titles = "http_code,exit_code"
     assert _list_statuses(_read(tmp_path, titles, "200,0", "000,0")) == [Status.SUCCEEDED, Status.SUCCEEDED]
     assert _list_statuses(_read(tmp_path, titles, "200,0", "000,7")) == [Status.SUCCEEDED, Status.FAILED]

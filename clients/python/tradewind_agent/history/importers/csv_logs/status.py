@@ -138,14 +138,10 @@ def build_status_reader(columns: Columns, rows: Iterable[Sequence[str]], report:
     readers: dict[int, Reader] = {}
     names = ("stating", "counting", "weak", "of_parts", "required")
     places: dict[str, set[int]] = {name: set() for name in names}
-    verdict_columns = list(_list_verdict_columns(columns))
-    has_exit_codes = any(quantity == "exit_code" for quantity, _, _ in verdict_columns)
-    for quantity, place, is_first in verdict_columns:
+    for quantity, place, is_first in _list_verdict_columns(columns):
         values = [row[place].strip() for row in sampled if _is_known(row[place])]
         title = columns.header[place]
         reader = (_CHOICES if is_first else FURTHER_CHOICES)[quantity](title, values) if values else None
-        if reader is read_response and has_exit_codes:
-            reader = _read_reply_if_any
         if not values and quantity in _RARELY_FILLED:
             readers[place] = read_failure if is_first and quantity == "failure" else read_rare(quantity, title)
         elif reader is not None:
@@ -158,6 +154,8 @@ def build_status_reader(columns: Columns, rows: Iterable[Sequence[str]], report:
         may_require = quantity in _STATING and weight != "weak" and (is_first or not is_about_checks(title))
         if may_require and place in readers and _requires(quantity, readers[place], values, is_first=is_first):
             places["required"].add(place)
+    if len(places["required"]) > 1:
+        readers |= dict.fromkeys(_list_replies(readers), _read_reply_if_any)
     if places["stating"].isdisjoint(readers) and "failure" not in columns.place:
         readers |= dict(_list_unnamed(columns, sampled, readers))
     if places["stating"] and places["counting"] - {columns.place.get("progress")}:
@@ -274,8 +272,13 @@ def _find_response_code(title: str, values: Sequence[str]) -> Reader | None:
 
 
 def _read_reply_if_any(text: str) -> Verdict:
-    """Read a reply next to an exit code, which decides where there was none, as in protocols without codes."""
+    """Read a reply next to another state, which decides where there was none, as in protocols without codes."""
     return Status.SUCCEEDED if parse_response(text) == 0 else read_response(text)
+
+
+def _list_replies(readers: Mapping[int, Reader]) -> Iterator[int]:
+    """Yield the columns that are read as replies."""
+    return (place for place, reader in readers.items() if reader is read_response)
 
 
 def _find_small_code(values: Sequence[str]) -> Reader | None:

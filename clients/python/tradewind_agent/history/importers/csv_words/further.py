@@ -189,7 +189,8 @@ def _find_response(title: str, values: Sequence[str]) -> Reader | None:
     if any(map(names_failure, values)) or (has_text and has_success):
         return _read_mixed(read_response, title, _is_response)
     is_sure = has_success or "code" in title.lower() or any(_parse_number(value) is None for value in values)
-    return read_response if is_sure and all(map(_is_response, values)) else None
+    others = [value for value in values if not has_success or parse_response(value) != 0]  # 0 is that of no reply
+    return read_response if is_sure and all(map(_is_response, others)) else None
 
 
 def _is_response(text: str) -> bool:

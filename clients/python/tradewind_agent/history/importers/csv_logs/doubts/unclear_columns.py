@@ -66,7 +66,9 @@ _OPPOSITES = tuple(
                  "forward reverse", "-> <-", "→ ←")
 )  # fmt: skip
 _FROM_TO = re.compile(r" *(?:->|=>|→| to ) *")
-_OF_DIRECTIONS = frozenset({"direction", "dir", "way"})
+_DIRECTION_OR_FOLDER = frozenset({"dir", "way"})
+"""Titles of directions; next to other words, as in ``output dir``, of something else."""
+
 _REVERSED = frozenset({"reverse", "reversed"})
 _PARTS = frozenset({"stream", "substream", "chunk"})
 """Of one transfer; parts may be files of their own."""
@@ -198,7 +200,8 @@ def _has_opposites(columns: Columns, place: int, values: set[str]) -> bool:
     """Return whether a column names two opposite directions, or says that some rows are reversed."""
     known, words = values - UNKNOWN_TEXTS, set(list_words(columns.header[place]))
     is_direction = place == columns.place.get("operation")
-    if is_direction or (place not in columns.place.values() and not words.isdisjoint(_OF_DIRECTIONS)):
+    may_be_one = "direction" in words or words <= _DIRECTION_OR_FOLDER
+    if is_direction or (place not in columns.place.values() and may_be_one):
         ways = {tuple(_FROM_TO.split(value)) for value in known}
         has_way_back = any(way[::-1] in ways for way in ways if len(way) > 1 and way != way[::-1])
         return has_way_back or any(pair <= known and (is_direction or pair == known) for pair in _OPPOSITES)
