@@ -228,10 +228,10 @@ NOTATIONS = """\
   `ymd` settles it. Dates with dots and years of four digits are `dmy`. Years from 90 on are of the last century.
 - **Units.** Where columns differ as two units do, such as by a factor of 8, or only habit would decide, the agent
   refuses the file, and where a rate comes near to size over duration in no unit, or is below half of it in its own,
-  unless a column counts what was moved. So is a `speed` or `rate` without a unit and without durations.
-  `--unit COLUMN=UNIT` settles it. It also refuses sizes in `Mb` and rates in `mb/s` without rates and times. Cells may hold units, such as `1.2 GiB`, `12 Mb/s` or `1,5 Go`, but no other than the
-  title. `38M` may be of 1000 or of 1024, and `12M/s` of bits or of bytes: `--unit size=MiB` and `--unit rate=MB/s` say
-  so for all prefixes of the column.
+  unless a column counts what was moved. A `speed` or `rate` without a unit and without durations is refused, too.
+  `--unit COLUMN=UNIT` settles it. The agent also refuses sizes in `Mb` and rates in `mb/s` without rates and times. Cells may
+  hold units, such as `1.2 GiB`, `12 Mb/s` or `1,5 Go`, but no other than the title. `38M` may be of 1000 or of 1024, and
+  `12M/s` of bits or of bytes: `--unit size=MiB` and `--unit rate=MB/s` say so for all prefixes of the column.
   A second column of rates or durations that differs from the first as units do is refused, as is a total other than the
   file size without a count of files, and a row whose duration differs so from start and end where others agree.
   A column such as `size_unit` may hold one unit. Units go up to PB and PiB. A rounded size gives way to the exact
@@ -254,9 +254,9 @@ NOTATIONS = """\
   `errors` next to a state counts errors of earlier attempts, too: the state decides. Alone, it is a failure if it is
   above 0. So are `files failed`, `cancelled`, `timed out` and the like. Rows whose `mode`, `action` or `operation`
   is a dry run or a copy within the server are left out, and so are rows of a `progress` below 100 % without a state,
-  and rows of `localhost` or of the protocol `file`. A bare `percent` may be of anything: next to rows of 100, those
-  below it are refused, and so are rows that were deduplicated (`dedup`) next to others. Among replies such as 200, 0
-  is that of none: a failure, unless another code decides. Titles may be put together of such words and others:
+  and rows of `localhost` or of the protocol `file`. A bare `percent` may be of anything: where half of the rows
+  have 100, others are refused, and so are rows that were deduplicated (`dedup`) next to others. Among replies such
+  as 200, 0 is that of none: a failure, unless another code decides. Titles may be put together of such words and others:
   `checksum_valid`, `rsync_exit_code`, `file_state`, `last_error`, `was_skipped`. What their cells hold has to fit,
   and each of several such columns counts. `last_error`, numbers of errors and `verified` give way to a state.
   Without one, `verified=false` is refused next to rows that were verified. Rows without a state are refused where

@@ -56,6 +56,13 @@ def test_row_below_a_share_of_100_that_may_be_of_anything_is_refused(title, cell
     assert read(f"{title},status", *(f"{cell},ok" for cell in cells))[:2] == (2, [])
 
 
+def test_share_of_100_in_few_rows_is_of_a_sum():
+    rows = ["start,duration_s,bytes,percent", f"{A},44.4", f"{B},55.6", ",40,800000000,100"]
+    imported, (refused,), _ = run(rows, ENDS)
+    assert (len(imported), "is the sum of the rows before it" in refused.reason) == (2, True)
+    assert read("percent", "85", "100", "92")[:2] == (3, [])
+
+
 def test_rows_of_further_statistics_are_left_out():
     names = ("p95", "stdev", "std dev", "95th percentile", "variance")
     imported, refused, report = run(
@@ -207,6 +214,7 @@ def test_rate_far_below_size_over_duration_is_refused():
 def test_rate_of_what_was_moved_and_rates_of_failed_rows_are_read():
     assert read("bytes_sent,throughput_mbps,status", "40000000,16,ok", "40000000,16,ok")[:2] == (2, [])
     assert read("throughput_mbps,status", "160,ok", "2,failed", "3,failed")[:2] == (3, [])
+    assert read("throughput_mbps,status", "2,failed", "3,failed")[:2] == (2, [])
 
 
 def test_durations_in_minutes_or_in_days_are_refused_where_nothing_decides():

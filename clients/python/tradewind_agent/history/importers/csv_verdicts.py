@@ -138,15 +138,16 @@ def find_command(values: Sequence[str]) -> Reader | None:
 def find_progress(title: str, values: Sequence[str]) -> Reader | None:
     """Return how a column of progress is read, as per cent or as fractions; ``None`` where it holds others.
 
-    What is only called a percentage may be one of anything: then one of the rows has to be complete, and others are
-    refused.
+    What is only called a percentage may be one of anything: then half of the rows have to be complete, and others are
+    refused. A single one may be the sum of them.
     """
     shares = [found and float(found[1]) for found in map(_PERCENT.fullmatch, values)]
     if None in shares:
         return None
     has_marks = any(value.endswith("%") for value in values)
     plain = normalise(title)
-    if (plain in _ANY_SHARE and 100.0 not in shares) or (plain == "completion" and not has_marks):
+    is_any = plain in _ANY_SHARE
+    if (is_any and shares.count(100.0) < LEAST_KNOWN * len(shares)) or (plain == "completion" and not has_marks):
         return None
     complete = 100.0 if has_marks or max(share or 0 for share in shares) > 1 else 1.0
 
@@ -154,7 +155,7 @@ def find_progress(title: str, values: Sequence[str]) -> Reader | None:
         found = _PERCENT.fullmatch(text.strip())
         if found is None or float(found[1]) >= complete:
             return Status.SUCCEEDED
-        if plain in _ANY_SHARE:
+        if is_any:
             advice = "add a column status, or call this one by what it is a share of"
             raise InvalidValue("outcome.status", f"is {text.strip()} in the column {title[:40]}; {advice}")
         return NoTransfer.NOT_ENDED

@@ -16,6 +16,7 @@ from tradewind_agent.history.importers.csv_logs.units_inference import (
     Units,
     compute_logged_rate_bps,
     compute_size_evidence,
+    scale_if_known,
 )
 
 _FACTORS: Mapping[float, str] = {
@@ -65,7 +66,7 @@ def reject_conflicting_units(
     found = find_factor(size_ratio)
     if found is None:
         if "throughput" in columns.declared:
-            _reject_low_rate(columns, size_ratio * _compare_successes(units, evidence, successes))
+            _reject_low_rate(columns, _compute_size_ratio(units, successes))
         else:
             _reject_undecided_rate(columns, size_ratio)
         return
@@ -78,21 +79,20 @@ def reject_conflicting_units(
     raise InvalidValue(title, f"{reason}; give {options or '--unit'} to say which unit is meant")
 
 
-def _compare_successes(units: Units, evidence: Evidence, successes: Sequence[Sample]) -> float:
-    """Return how the median of throughput · duration over size of these rows compares to that of all."""
-    of_all = evidence.get_size_evidence(units).moved
-    found = compute_size_evidence(successes, in_total=units.size_is_total).moved
-    return 1.0 if of_all is None or found is None else found / of_all
+def _compute_size_ratio(units: Units, samples: Sequence[Sample]) -> float | None:
+    """Return throughput · duration over size of these rows, in the median, ``None`` where they lack one of them."""
+    found = compute_size_evidence(samples, in_total=units.size_is_total).moved
+    return scale_if_known(found, RATE_UNITS[units.throughput] / units.bits_per_size * TIME_UNITS[units.duration])
 
 
-def _reject_low_rate(columns: Columns, size_ratio: float) -> None:
+def _reject_low_rate(columns: Columns, size_ratio: float | None) -> None:
     """Refuse rates in a stated unit that are far below size over duration.
 
     A highest rate, and one without the queue of the duration, are above it; one below it may be of one file of several,
     or of what was moved, where another column counts that.
     """
     counts_moved = columns.place.get("moved_size") not in (None, columns.place.get("total_size"))
-    if size_ratio >= _LEAST_RATIO or counts_moved:
+    if size_ratio is None or size_ratio >= _LEAST_RATIO or counts_moved:
         return
     title = columns.find_title("throughput")
     reason = f"is {size_ratio:.2g} of size over duration: one is in another unit, or the rate is of one file of several"
