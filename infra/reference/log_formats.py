@@ -229,9 +229,10 @@ NOTATIONS = """\
 - **Units.** Where columns differ as two units do, such as by a factor of 8, or only habit would decide, the agent
   refuses the file, and where a rate comes near to size over duration in no unit, or is below half of it in its own,
   unless a column counts what was moved. A `speed` or `rate` without a unit and without durations is refused, too.
-  `--unit COLUMN=UNIT` settles it. The agent also refuses sizes in `Mb` and rates in `mb/s` without rates and times. Cells may
-  hold units, such as `1.2 GiB`, `12 Mb/s` or `1,5 Go`, but no other than the title. `38M` may be of 1000 or of 1024, and
-  `12M/s` of bits or of bytes: `--unit size=MiB` and `--unit rate=MB/s` say so for all prefixes of the column.
+  `--unit COLUMN=UNIT` settles it. The agent also refuses sizes in `Mb` and rates in `mb/s` without rates and times.
+  Cells may hold units, such as `1.2 GiB`, `12 Mb/s` or `1,5 Go`, but no other than the title. `38M` may be of 1000 or
+  of 1024, and `12M/s` of bits or of bytes: `--unit size=MiB` and `--unit rate=MB/s` say
+  so for all prefixes of the column.
   A second column of rates or durations that differs from the first as units do is refused, as is a total other than the
   file size without a count of files, and a row whose duration differs so from start and end where others agree.
   A column such as `size_unit` may hold one unit. Units go up to PB and PiB. A rounded size gives way to the exact
@@ -256,9 +257,9 @@ NOTATIONS = """\
   is a dry run or a copy within the server are left out, and so are rows of a `progress` below 100 % without a state,
   and rows of `localhost` or of the protocol `file`. A bare `percent` may be of anything: where half of the rows
   have 100, others are refused, and so are rows that were deduplicated (`dedup`) next to others. Among replies such
-  as 200, 0 is that of none: a failure, unless another code decides. Titles may be put together of such words and others:
-  `checksum_valid`, `rsync_exit_code`, `file_state`, `last_error`, `was_skipped`. What their cells hold has to fit,
-  and each of several such columns counts. `last_error`, numbers of errors and `verified` give way to a state.
+  as 200, 0 is that of none: a failure, unless another code decides. Titles may be put together of such words and
+  others: `checksum_valid`, `rsync_exit_code`, `file_state`, `last_error`, `was_skipped`. What their cells hold has to
+  fit, and each of several such columns counts. `last_error`, numbers of errors and `verified` give way to a state.
   Without one, `verified=false` is refused next to rows that were verified. Rows without a state are refused where
   others say that they succeeded. Without a column of states, so are rows that moved less than their size or than was
   expected, have bytes that remain, have fewer files, bytes or another checksum at the destination, or went on with
