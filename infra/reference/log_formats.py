@@ -203,32 +203,35 @@ An upload also takes JSON arrays, indented JSON, UTF-16, UTF-32, and files packe
 such as tar and zip have to be unpacked. Names have to be in UTF-8, or in an encoding with a byte order mark."""
 
 NOTATIONS = """\
-- **Header.** Titles, comments (`#`) and Excel's `sep=` may stand before it. A second line may hold the units.
-  It may stand again between rows. Lines that clients of databases draw, also in Unicode, are left out, and so are rows
-  of totals and averages that have no start, or whose first cell is no quantity and says total. A row without a start
-  that is the sum of those before it is refused. Names of rows that R writes without a title, in quotes, are left out.
+- **Header.** Titles, comments (`#`) and Excel's `sep=` may stand before it. A second line may hold the units. It may
+  stand again between rows. Lines that clients of databases draw, also in Unicode, are left out, and so are rows of
+  totals, averages and percentiles that have no start, or whose first cell is no quantity and says total. A row
+  without a start that is the sum of those before it is refused, and so is a file with another header between its
+  rows, or whose rows are samples of one transfer that count what came since its start. Names of rows that R writes
+  without a title, in quotes, are left out.
 - **Numbers** may have a decimal comma and marks of thousands. Where `1,250` may be either, `--decimal` says which.
 - **Durations** may be `0:01:30`, `1 day, 2:03:04`, `1-02:03:04`, `1m30s` or `PT90S`. Those that only make sense in
   days, as spreadsheets hold them, need `--unit duration=d`. Start and end without seconds are refused below 20 min.
-- **Times** may be dates in many notations, with offsets or names of zones, or epochs in s, ms, µs or ns. A time of day
-  alone belongs to the column `date` (or `start date`, `end date`); an end without a date is the first such time after
-  the start. A column such as `timezone` holds the zone of times without one, unless their titles say one, such as
-  `start (CET)` and `end (CET)`; a zone in a line above the table, and `local`, need `--timezone`. `-5` is in
-  hours; `-300` and names that mean several zones need `--timezone`. Where the clock was set back, a row with one of its
-  ends in the hour that it showed twice is refused, and so are times over which clocks of the zone were set forward.
-  Epochs are from 2001 to 2065, and from 1990 to 2100 where the title (`start_epoch`, `start_ms`) or `--unit start=s`
-  says what they count. Ticks of .NET and seconds of NTP or Apple are refused.
-  A table of ends alone gets its starts by the durations. Where the title of one of both times says UTC and that of the
-  other says nothing, `--timezone` is refused; so is any other zone of one of both titles.
+- **Times** may be dates in many notations, with offsets or names of zones, or epochs in s, ms, µs or ns. A time of
+  day alone belongs to the column `date` (or `start date`, `end date`); an end without a date is the first such time
+  after the start. A column such as `timezone` holds the zone of times without one, unless their titles say one, such
+  as `start (CET)` and `end (CET)`; a zone in a line above the table, and `local`, need `--timezone`. `-5` is in
+  hours; `-300` and names that mean several zones need `--timezone`. Where the clock was set back, a row with one of
+  its ends in the hour that it showed twice is refused (next to a duration, the first time counts), and so are times
+  over which clocks of the zone were set forward. Epochs are from 2001 to 2065, and from 1990 to 2100 where the title
+  (`start_epoch`, `start_ms`) or `--unit start=s` says what they count. Ticks of .NET and seconds of NTP or Apple are
+  refused. A table of ends alone gets its starts by the durations. Where the title of one of both times says UTC and
+  that of the other says nothing, `--timezone` is refused; so is any other zone of one of both titles.
 - **Months** may have names in English, German, French, Spanish, Italian, Portuguese, Dutch and Nordic languages.
 - **Dates** such as `03/01/2026` or `14/03/16` are never guessed. A date that exists in one order alone settles a file,
   or rows that follow each other in time in one order alone. Otherwise the file is refused; `--date-order dmy`, `mdy` or
   `ymd` settles it. Dates with dots and years of four digits are `dmy`. Years from 90 on are of the last century.
 - **Units.** Where columns differ as two units do, such as by a factor of 8, or only habit would decide, the agent
-  refuses the file, and where a rate comes near to size over duration in no unit. `--unit COLUMN=UNIT` settles it. It
-  also refuses sizes in `Mb` and rates in `mb/s` without rates and
-  times. Cells may hold units, such as `1.2 GiB`, `12 Mb/s` or `1,5 Go`, but no other than the
-  title. `38M` may be of 1000 or of 1024, and `12M/s` of bits or of bytes: `--unit size=MiB` and `--unit rate=MB/s` say
+  refuses the file, and where a rate comes near to size over duration in no unit, or is below half of it in its own,
+  unless a column counts what was moved. A `speed` or `rate` without a unit and without durations is refused, too.
+  `--unit COLUMN=UNIT` settles it. The agent also refuses sizes in `Mb` and rates in `mb/s` without rates and times.
+  Cells may hold units, such as `1.2 GiB`, `12 Mb/s` or `1,5 Go`, but no other than the title. `38M` may be of 1000 or
+  of 1024, and `12M/s` of bits or of bytes: `--unit size=MiB` and `--unit rate=MB/s` say
   so for all prefixes of the column.
   A second column of rates or durations that differs from the first as units do is refused, as is a total other than the
   file size without a count of files, and a row whose duration differs so from start and end where others agree.
@@ -242,25 +245,31 @@ NOTATIONS = """\
 - **Titles.** Two columns of one title with different values are refused, and so are bytes sent next to bytes received.
   `start` counts rather than `timestamp`. Of `transfer time` and `total time` the one counts that agrees with rate and
   size, or else the first. A size next to a compressed one, a plain `size` next to a number of files that nothing else
-  explains, and `file_num`, which may count or number, are refused.
+  explains, and `file_num`, which may count or number, are refused, and so are counts in multiples, such as `files
+  (thousands)`, several settings in one column, such as `p/cc/pp`, and streams or chunks of one transfer in a row each.
+  A title with `%` is of a share, and holds none of the quantities below but progress.
 - **Ends** may be addresses or paths; the host counts. A local path is the end that `--source` or `--destination` names.
   Names of hosts that differ by case or by a dot at their end are one endpoint, in all formats.
-- **States** may be words, phrases such as `Transfer OK`, or codes. A phrase that says both, such as `done with errors`,
-  is refused, and so are numbers in a column such as `status` where none is 0, or among words. A number in `errors` next
-  to a state counts errors of earlier attempts, too: the state decides. Alone, it is a failure if it is above 0.
-  So are `files failed`, `cancelled`, `timed out` and the like. Rows whose `mode`, `action` or `operation` is a dry run
-  or a copy within the server are left out, and so are rows of a `progress` below 100 % without a state, and rows of
-  `localhost` or of the protocol `file`.
-  Titles may be put together of such words and others: `checksum_valid`, `rsync_exit_code`, `file_state`, `last_error`,
-  `was_skipped`. What their cells hold has to fit, and each of several such columns counts. `last_error`, numbers of
-  errors and `verified` give way to a state. Without one, `verified=false` is refused next to rows that were verified.
-  Rows without a state are refused where others say that they succeeded. Without a column of states, so are rows that
-  moved less than their size, have fewer files, bytes or another checksum at the destination, or went on with an earlier
-  transfer (`resumed_from`), and remarks that are a verdict of a failure, or begin with one, such as `FAILED: timeout`.
+- **States** may be words, phrases such as `Transfer OK`, or codes. A phrase that says both, such as `done with
+  errors`, is refused, and so are numbers in a column such as `status` where none is 0, or among words. A number in
+  `errors` next to a state counts errors of earlier attempts, too: the state decides. Alone, it is a failure if it is
+  above 0. So are `files failed`, `cancelled`, `timed out` and the like. Rows whose `mode`, `action` or `operation`
+  is a dry run or a copy within the server are left out, and so are rows of a `progress` below 100 % without a state,
+  and rows of `localhost` or of the protocol `file`. A bare `percent` may be of anything: where half of the rows
+  have 100, others are refused, and so are rows that were deduplicated (`dedup`) next to others. Among replies such
+  as 200, 0 is that of none: a failure, unless another code decides. Titles may be put together of such words and
+  others: `checksum_valid`, `rsync_exit_code`, `file_state`, `last_error`, `was_skipped`. What their cells hold has to
+  fit, and each of several such columns counts. `last_error`, numbers of errors and `verified` give way to a state.
+  Without one, `verified=false` is refused next to rows that were verified. Rows without a state are refused where
+  others say that they succeeded. Without a column of states, so are rows that moved less than their size or than was
+  expected, have bytes that remain, have fewer files, bytes or another checksum at the destination, or went on with
+  an earlier transfer (`resumed_from`), and remarks that are a verdict of a failure, or begin with one, such as
+  `FAILED: timeout`, and words of failures in a column of any title that holds states alone.
 - **Attempts.** A failed row of a named file gives way to one of a higher `attempt`, before or behind it.
 - **Settings.** Without columns of settings, files at once follow from overlapping rows. A number of threads,
   connections, jobs or the like alone is refused: it may be of files at once or of streams. So are uploads next to
-  downloads without columns of the ends; commands of an FTP server keep the ends that are given."""
+  downloads, `TX` next to `RX`, and the like, without columns of the ends; commands of an FTP server keep the ends
+  that are given."""
 
 COLUMNS = """\
 Case, spaces and punctuation in a column's name do not matter. A unit may follow the name, such as `size (MB)` or

@@ -57,6 +57,12 @@ def test_a_job_of_azcopy_all_of_which_failed_is_a_failure():
     assert (row.record.outcome.status, row.record.outcome.bytes_moved) == (Status.FAILED, 0)
 
 
+def test_a_job_of_azcopy_that_says_that_it_failed_is_a_failure():
+    lines = [line.replace("Status: Completed", "Status: Failed") for line in job_of_azcopy(f"copy /data {BOX}")]
+    (row,), _, _ = run(lines)
+    assert row.record.outcome.status is Status.FAILED
+
+
 def messages_of_azcopy(**more: object) -> list[str]:
     end = {"JobStatus": "Completed", "TransfersCompleted": "3", "TotalBytesTransferred": "300", **more}
     contents = [("09:50:00", "Info", "Scanning"), ("10:00:00", "Init", "{}"), ("10:00:30", "EndOfJob", json.dumps(end))]

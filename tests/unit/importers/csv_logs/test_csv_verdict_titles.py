@@ -40,6 +40,15 @@ def _list_statuses(items: list[ImportedRow | RefusedRow]) -> list[Status]:
         ("fail_reason", "timeout", ""),
         ("last_error", "connection reset", ""),
         ("errno", "ETIMEDOUT", ""),
+        ("truncated", "yes", "no"),
+        ("is_corrupt", "true", "false"),
+        ("incomplete", "1", "0"),
+        ("incomplete_files", "2", "0"),
+        ("signal", "SIGKILL", ""),
+        ("exit_code", "23.0", "0.0"),
+        ("http_status", "503.0", "200.0"),
+        ("http_code", "000", "200"),
+        ("success", "0.0", "1.0"),
         ("status", "Échec", "Terminé"),
         ("status", "Fehlgeschlagen", "Erfolgreich"),
     ],
@@ -171,3 +180,34 @@ def test_unknown_word_among_codes_or_truth_values_is_refused_with_advice(tmp_pat
     assert isinstance(refused, RefusedRow)
     assert "rename the column" in refused.reason
     assert isinstance(taken, ImportedRow)
+
+
+@pytest.mark.parametrize(
+    ("title", "cells"),
+    [
+        ("truncated", ("a.bin", "b.bin")),
+        ("signal", ("-60", "-72")),
+        ("signal", ("0", "3")),
+        ("corrupt", ("0.1", "0.2")),
+        ("code", ("0", "200")),
+    ],
+)
+def test_other_cells_under_titles_of_bad_states_say_nothing(tmp_path, title, cells):
+    assert _list_statuses(_read(tmp_path, title, *cells)) == [Status.SUCCEEDED] * 2
+
+
+def test_other_code_decides_where_there_was_no_reply(tmp_path):
+    assert _list_statuses(_read(tmp_path, "http_code,ftp_code", "200,0", "0,226")) == [Status.SUCCEEDED] * 2
+    titles = "http_code,exit_code"
+    assert _list_statuses(_read(tmp_path, titles, "200,0", "000,0")) == [Status.SUCCEEDED, Status.SUCCEEDED]
+    assert _list_statuses(_read(tmp_path, titles, "200,0", "000,7")) == [Status.SUCCEEDED, Status.FAILED]
+
+
+def test_0_among_replies_in_a_column_of_states_is_refused(tmp_path):
+    assert all(isinstance(each, RefusedRow) for each in _read(tmp_path, "status", "0", "200"))
+
+
+def test_part_of_a_transfer_is_refused_without_a_state(tmp_path):
+    first, second = _read(tmp_path, "partial", "true", "false")
+    assert (isinstance(first, RefusedRow), _list_statuses([second])) == (True, [Status.SUCCEEDED])
+    assert _list_statuses(_read(tmp_path, "status,partial", "206,true", "206,true")) == [Status.SUCCEEDED] * 2

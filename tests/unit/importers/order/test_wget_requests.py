@@ -60,3 +60,13 @@ def test_file_that_was_given_up_before_its_first_byte_is_skipped():
     ]
     assert refused == []
     assert any("given up" in why for why in report.skipped)
+
+
+@pytest.mark.parametrize("rate", ["19.1 MB/s", "19.1MB/s"])
+def test_saved_file_that_is_written_otherwise_or_runs_into_a_request_is_refused(rate):
+    saved = f"2026-03-01 10:00:20 ({rate}) - 'a' saved [400000000/400000000]"
+    lines = ["--2026-03-01 10:00:00--  http://north.example.org/a", "200 OK"]
+    following = ["--2026-03-01 11:00:00--  http://south.example.org/b", "200 OK"]
+    end = "2026-03-01 11:00:20 (19.1 MB/s) - 'b' saved [400000000/400000000]"
+    imported, (refused,), _ = run([*lines, saved + following[0], following[1], end], ENDS, format="wget")
+    assert ([each.record.source for each in imported], refused.field) == (["south.example.org"], "row")

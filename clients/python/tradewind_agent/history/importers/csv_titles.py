@@ -30,7 +30,10 @@ _GOOD = frozenset(
     }
 )  # fmt: skip
 _STATES = frozenset({"status", "state", "result", "outcome"})
-_BAD = frozenset(
+_BAD_MARKS = frozenset({"truncated", "corrupt", "corrupted", "incomplete", "unfinished", "damaged"})
+"""Words above yes and no; above others, they may be of anything."""
+
+_BAD = _BAD_MARKS | frozenset(
     {
         "fail", "fails", "failed", "failure", "failures", "error", "errors", "err", "errored", "exception",
         "exceptions", "cancelled", "canceled", "aborted", "interrupted", "killed", "timedout",
@@ -51,7 +54,7 @@ _SERVERS = frozenset({"http", "https", "ftp", "server", "s3"})
 _UNMOVED = frozenset(
     {
         "dryrun", "noop", "noaction", "simulated", "simulation", "serverside", "serversidecopy", "skipped",
-        "deduplicated", "deduped", "alreadyexists", "alreadypresent", "existed", "uptodate",
+        "dedup", "deduplicated", "deduped", "alreadyexists", "alreadypresent", "existed", "uptodate",
     }
 )  # fmt: skip
 _COMMANDS = frozenset(
@@ -62,13 +65,18 @@ _COMMANDS = frozenset(
 )  # fmt: skip
 
 
+def _list_words(title: str) -> list[str]:
+    """List the words of a title in lower case; ``md5`` is one."""
+    return [word.lower() for word in _WORD.findall(title)]
+
+
 @lru_cache(1024)
 def find_verdict_quantity(title: str) -> str | None:
     """Return the quantity of a column that says how a transfer ended, ``None`` for titles that need not.
 
     What its cells hold has to fit, too.
     """
-    words = [word.lower() for word in _WORD.findall(title.replace("timed_out", "timedout"))]
+    words = _list_words(title.replace("timed_out", "timedout"))
     if not words or len(words) > 6:
         return None
     return next((quantity for quantity, is_one in _JUDGES if is_one(words)), None)
@@ -108,7 +116,7 @@ def _is_exit(words: list[str]) -> bool:
     if not left:
         return False
     if left[-1] == "signal":
-        return len(left) == 2 and left[0] in _SIGNALS
+        return len(left) == 1 or (len(left) == 2 and left[0] in _SIGNALS)
     return left[0] in _EXITS and set(left[1:]) <= {"code", "status", "value"}
 
 
@@ -125,27 +133,37 @@ _JUDGES: Sequence[tuple[str, Callable[[list[str]], bool]]] = (
 
 def is_about_checks(title: str) -> bool:
     """Return whether a column is about checksums: it says how a check ended, but not that a file was left out."""
-    return not _CHECKS.isdisjoint(word.lower() for word in _WORD.findall(title))
+    return not _CHECKS.isdisjoint(_list_words(title))
 
 
 def may_be_unchecked(title: str) -> bool:
     """Return whether ``false`` in a column may say that nothing was checked, as in one that is called ``verified``."""
-    return {word.lower() for word in _WORD.findall(title)} & {"verified", "validated"} != set()
+    return set(_list_words(title)) & {"verified", "validated"} != set()
 
 
 def may_name_what_failed(title: str) -> bool:
     """Return whether a column counts what failed, or names it: ``err_file`` as well as ``err_files``."""
-    words = [word.lower() for word in _WORD.findall(title)]
+    words = _list_words(title)
     return bool(words) and words[-1] in _COUNTED - {"count", "total", "all"}
+
+
+def needs_truths(title: str) -> bool:
+    """Return whether only yes and no in a column such as ``truncated`` say that a transfer failed."""
+    return not _BAD_MARKS.isdisjoint(_list_words(title))
 
 
 def is_sure_exit(title: str) -> bool:
     """Return whether a title is of exit codes whatever they are: ``ret`` and ``return`` may be of values."""
-    words = {word.lower() for word in _WORD.findall(title)}
-    return bool(words & _EXITS - {"return", "ret"}) or (bool(words & _EXITS) and "code" in words) or "signal" in words
+    words = set(_list_words(title))
+    return bool(words & _EXITS - {"return", "ret"}) or (bool(words & _EXITS) and "code" in words) or words > {"signal"}
+
+
+def may_be_radio(title: str) -> bool:
+    """Return whether numbers in a column that is called ``signal`` may say how strong one is, such as in bars."""
+    return _list_words(title) == ["signal"]
 
 
 def is_of_earlier_attempts(title: str) -> bool:
     """Return whether a column may hold what an earlier attempt met, such as ``last_error``."""
-    words = [word.lower() for word in _WORD.findall(title)]
+    words = _list_words(title)
     return bool(words) and words[0] in ("last", "first", "any", "n", "num", "number", "total", "count")

@@ -5,6 +5,7 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from enum import Enum
 
+from tradewind.errors import InvalidValue
 from tradewind.transfer import Direction, Status
 
 
@@ -29,12 +30,11 @@ LEAST_KNOWN = 0.5
 _PERCENT = re.compile(r"(\d{1,3}(?:\.\d*)?) *%?")
 _PLAIN = re.compile(r"[^a-z0-9]+")
 
-_TRANSFERS = frozenset(
-    {
-        "retr", "stor", "esto", "eret", "appe", "stou", "get", "put", "post", "copy", "cp", "mv", "move", "sync",
-        "download", "upload", "send", "receive", "transfer",
-    }
-)  # fmt: skip
+_FTP_DOWNLOADS, _FTP_UPLOADS = frozenset({"retr", "eret"}), frozenset({"stor", "esto", "appe", "stou"})
+FTP_COMMANDS = _FTP_DOWNLOADS | _FTP_UPLOADS
+_DOWNLOADS = _FTP_DOWNLOADS | {"get", "download", "receive"}
+_UPLOADS = _FTP_UPLOADS | {"put", "upload", "send"}
+_TRANSFERS = _DOWNLOADS | _UPLOADS | {"post", "copy", "cp", "mv", "move", "sync", "transfer"}
 _OTHER_COMMANDS = frozenset(
     {
         "mlsd", "mlst", "list", "nlst", "stat", "size", "mdtm", "mkd", "rmd", "dele", "delete", "head", "cwd", "pwd",
@@ -52,6 +52,7 @@ _UNMOVED = frozenset(
 _DRY_RUN = re.compile(r"(?:^|\s)--?(?:dry-?run|simulate|whatif)\b(?!=false)", re.IGNORECASE)
 """The option in a command line."""
 
+_ANY_SHARE = frozenset({"", "percent", "pct", "percentage"})
 _YES, _NO = frozenset({"true", "yes", "y", "1"}), frozenset({"false", "no", "n", "0"})
 
 
@@ -65,9 +66,9 @@ def normalise(text: str) -> str:
 def find_commanded_direction(text: str) -> Direction | None:
     """Return the direction of a command such as RETR or upload, ``None`` for others."""
     command = normalise(text)
-    if command in ("retr", "eret", "get", "download", "receive"):
+    if command in _DOWNLOADS:
         return Direction.DOWNLOAD
-    return Direction.UPLOAD if command in ("stor", "esto", "appe", "stou", "put", "upload", "send") else None
+    return Direction.UPLOAD if command in _UPLOADS else None
 
 
 def find_unmoved(title: str, values: Sequence[str]) -> Reader | None:
@@ -78,7 +79,16 @@ def find_unmoved(title: str, values: Sequence[str]) -> Reader | None:
     known = {normalise(value) for value in values}
     if not known <= _YES | _NO or (normalise(title) == "skipped" and known <= {"0", "1"}):
         return None
+    if normalise(title) == "dedup":  # an option where it is on in all rows
+        return _read_deduplication if known & _NO else None
     return _read_unmoved
+
+
+def _read_deduplication(text: str) -> Verdict:
+    if normalise(text) in _YES:
+        advice = "call it deduplicated if such rows moved nothing, or dedup_option if it is an option"
+        raise InvalidValue("dedup", f"is {text.strip()}; {advice}")
+    return Status.SUCCEEDED
 
 
 def _read_unmoved(text: str) -> Verdict:
@@ -125,16 +135,29 @@ def find_command(values: Sequence[str]) -> Reader | None:
     return lambda text: NoTransfer.SKIPPED if _DRY_RUN.search(text) else _read_operation(text)
 
 
-def find_progress(values: Sequence[str]) -> Reader | None:
-    """Return how a column of progress is read, as per cent or as fractions; ``None`` where it holds others."""
+def find_progress(title: str, values: Sequence[str]) -> Reader | None:
+    """Return how a column of progress is read, as per cent or as fractions; ``None`` where it holds others.
+
+    What is only called a percentage may be one of anything: then half of the rows have to be complete, and others are
+    refused. A single one may be the sum of them.
+    """
     shares = [found and float(found[1]) for found in map(_PERCENT.fullmatch, values)]
     if None in shares:
         return None
     has_marks = any(value.endswith("%") for value in values)
+    plain = normalise(title)
+    is_any = plain in _ANY_SHARE
+    if (is_any and shares.count(100.0) < LEAST_KNOWN * len(shares)) or (plain == "completion" and not has_marks):
+        return None
     complete = 100.0 if has_marks or max(share or 0 for share in shares) > 1 else 1.0
 
     def read(text: str) -> Verdict:
         found = _PERCENT.fullmatch(text.strip())
-        return NoTransfer.NOT_ENDED if found is not None and float(found[1]) < complete else Status.SUCCEEDED
+        if found is None or float(found[1]) >= complete:
+            return Status.SUCCEEDED
+        if is_any:
+            advice = "add a column status, or call this one by what it is a share of"
+            raise InvalidValue("outcome.status", f"is {text.strip()} in the column {title[:40]}; {advice}")
+        return NoTransfer.NOT_ENDED
 
     return read

@@ -59,7 +59,8 @@ SYNONYMS: Mapping[str, str] = MappingProxyType(
             "mover": "appname application tool program mover client utility",
             "operation": "transtype operation ftpcommand verb transferdirection direction",
             "mode": "mode action transfermode runmode",
-            "progress": "progress progresspercent percentcomplete percentagecomplete pctcomplete percentdone",
+            "progress": "progress progresspercent percentcomplete percentagecomplete pctcomplete percentdone "
+            "completion percentcompleted pctdone donepercent completionpercent percent pct percentage",
             "attempt": "attempt attemptnumber attemptno attemptid retrynumber retryno",
             "file_type": "filetype contenttype datatype",
             "set": "timestamps set setid campaign round",
@@ -222,10 +223,18 @@ def _find_time_with_zone(title: str) -> tuple[str, str] | None:
     return (quantity, zone) if quantity is not None and is_one else None
 
 
+_DONE = frozenset({"progress", "completion", "complete", "completed", "done", "finished", "transferred", ""})
+
+
 def find_quantity(title: str) -> tuple[str | None, str | None]:
-    """Return quantity and declared unit of a header such as ``Throughput (Mbps)``, ``rate MB/s`` or ``duration_ms``."""
+    """Return quantity and declared unit of a header such as ``Throughput (Mbps)``, ``rate MB/s`` or ``duration_ms``.
+
+    A share in per cent is none of the quantity that its title names, but how much was done.
+    """
     if len(title) > _LONGEST_TITLE:  # a message, which the patterns below would take long for
         return None, None
+    if "%" in title:
+        return ("progress" if to_plain(title) in _DONE else None), None
     return _find_time_with_zone(title) or _find_quantity_with_unit(_IN.sub(" ", _LEVELS.sub("", title)))
 
 

@@ -21,7 +21,8 @@ SURE_SUMS = "(?:grand |sub-?)?totals?|sums?|summe|gesamt"
 SUMS = f"{SURE_SUMS}|somme|totale|suma"
 
 _TOTALS = re.compile(
-    rf"[\s,;|\"']*(?:{SUMS}|average|avg|mean|median|min(?:imum)?|max(?:imum)?|std(?:dev)?"
+    rf"[\s,;|\"']*(?:{SUMS}|average|avg|mean|median|min(?:imum)?|max(?:imum)?|std|st(?:d\.?)? ?dev(?:iation)?"
+    r"|variance|p(?:90|95|99)|\d{1,2}th percentile"
     r"|durchschnitt|mittelwert|moyenne|media|promedio|итого|合计|合計|平均)"
     r"\s*(?:[:.]|\([^)]*\))?\s*(?:$|[\"',;\t|])",
     re.IGNORECASE,
@@ -29,6 +30,9 @@ _TOTALS = re.compile(
 """How rows begin that sum up others."""
 
 _SURE_TOTALS = re.compile(rf"[\s\"']*(?:{SURE_SUMS}|average)[\s\"':]*$", re.IGNORECASE)
+
+_DESCRIBED = re.compile(r"[\s\"']*(?:count|25%|50%|75%)[\s\"']*")
+"""Further names of rows in what pandas writes of a table, below no title; below one, they may be shares of losses."""
 
 _MOST_LINES = 100
 """Lines of one row; a quote that is not closed by then is a stray one."""
@@ -72,6 +76,8 @@ def is_totals(columns: Columns, text: str) -> bool:
 
     A row whose first cell holds no quantity and says total is one, also with the span of all.
     """
+    if not columns.header[0].strip() and _DESCRIBED.fullmatch(text.partition(columns.delimiter)[0]) is not None:
+        return True
     if _TOTALS.match(text) is None:
         return False
     at = columns.place.get("start", columns.place.get("date"))

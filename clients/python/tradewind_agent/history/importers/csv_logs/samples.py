@@ -138,7 +138,8 @@ def _split_rows(
         first = line.text.partition(columns.delimiter)[0].strip(' "')
         if first in titles or is_title(first):
             header = read_header(line.text, columns.delimiter).header
-            if 2 * sum(title in titles for title in header) > len(header):
+            is_as_wide = len(header) == len(columns.header)  # rows below others are refused by themselves
+            if 2 * sum(title in titles or (is_as_wide and is_title(title)) for title in header) > len(header):
                 own = columns.header[columns.has_row_names :]
                 if [title.lower() for title in header] != [title.lower() for title in own]:
                     raise InvalidValue("csv", f"has other columns from line {line.number} on; split it there")

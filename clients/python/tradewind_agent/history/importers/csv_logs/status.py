@@ -42,7 +42,12 @@ from tradewind_agent.history.importers.csv_words.cells import (
     read_truth,
     read_word,
 )
-from tradewind_agent.history.importers.csv_words.further import FURTHER_CHOICES, find_clear_failure, read_rare
+from tradewind_agent.history.importers.csv_words.further import (
+    FURTHER_CHOICES,
+    find_clear_failure,
+    find_unnamed,
+    read_rare,
+)
 from tradewind_agent.history.importers.csv_words.phrases import find_word
 from tradewind_agent.history.importers.fields import UNKNOWN_TEXTS
 from tradewind_agent.history.importers.ports import ImportReport
@@ -112,6 +117,12 @@ class StatusReader:
             raise InvalidValue("outcome.status", "is missing, where other rows say that they succeeded")
         return verdict
 
+    def is_success(self, row: Sequence[str]) -> bool:
+        """Return whether a row says that its transfer succeeded; one that is refused does not."""
+        with suppress(InvalidValue):
+            return self.read(row) is Status.SUCCEEDED
+        return False
+
     def _gives_way(self, place: int, text: str) -> bool:
         return place in self.weak or (place in self.counting and COUNT.fullmatch(text.strip()) is not None)
 
@@ -141,20 +152,36 @@ def build_status_reader(columns: Columns, rows: Iterable[Sequence[str]], report:
         if place in readers and weight is not None:
             places[weight].add(place)
         may_require = quantity in _STATING and weight != "weak" and (is_first or not is_about_checks(title))
-        if may_require and place in readers and _says_success(readers[place], values):
+        if may_require and place in readers and _requires(quantity, readers[place], values, is_first=is_first):
             places["required"].add(place)
+    if len(places["required"]) > 1:
+        readers |= dict.fromkeys(_list_replies(readers), _read_reply_if_any)
+    if places["stating"].isdisjoint(readers) and "failure" not in columns.place:
+        readers |= dict(_list_unnamed(columns, sampled, readers))
     if places["stating"] and places["counting"] - {columns.place.get("progress")}:
         report.assume("a number of errors next to a state is of all attempts: the state says how the last one ended")
     return StatusReader(readers, **{weight: frozenset(found) for weight, found in places.items()})
 
 
-def _says_success(read: Reader, values: Iterable[str]) -> bool:
-    """Return whether one of the values is a success."""
+def _list_unnamed(
+    columns: Columns, rows: Sequence[Sequence[str]], known: Mapping[int, Reader]
+) -> Iterator[tuple[int, Reader]]:
+    """Yield how columns of no known title are read that hold states, as in other languages: place and reader."""
+    for place, title in enumerate(columns.header):
+        if place in columns.place.values() or place in known or find_verdict_title(title) is not None:
+            continue
+        values = {row[place].strip() for row in rows if _is_known(row[place])}
+        if values and (reader := find_unnamed(title, values)) is not None:
+            yield place, reader
+
+
+def _requires(quantity: str, read: Reader, values: Sequence[str], *, is_first: bool) -> bool:
+    """Return whether rows without a state are refused: others say success, or in marks that are not known."""
+    verdicts: set[Verdict] = set()
     for value in set(values):
         with suppress(InvalidValue):
-            if read(value) is Status.SUCCEEDED:
-                return True
-    return False
+            verdicts.add(read(value))
+    return Status.SUCCEEDED in verdicts or (bool(values) and quantity == "success" and is_first and not verdicts)
 
 
 def _find_weight(quantity: str, title: str, values: Sequence[str], *, is_first: bool) -> str | None:
@@ -185,6 +212,8 @@ def _list_verdict_columns(columns: Columns) -> Iterator[tuple[str, int, bool]]:
 def find_verdict_title(title: str) -> str | None:
     """Return what a column of this title may say of how a transfer ended, ``None`` if it says nothing of it."""
     quantity = find_quantity(title)[0]
+    if "%" in title:  # a share of failures, say
+        return None
     return find_verdict_quantity(title) if quantity is None else quantity if quantity in FURTHER_CHOICES else None
 
 
@@ -234,12 +263,29 @@ def _read_state(text: str) -> Verdict:
     return read_word(text)
 
 
-def _find_response_code(_: str, values: Sequence[str]) -> Reader | None:
-    return read_response if all(parse_response(value) in RESPONSES for value in values) else None
+def _find_response_code(title: str, values: Sequence[str]) -> Reader | None:
+    """Return how a column of replies is read; 0 is that of none, unless the column may hold exit codes, too."""
+    codes = {parse_response(value) for value in values}
+    is_sure = find_quantity(title)[0] == "response_code" and normalise(title) not in _AMBIGUOUS_TITLES
+    known = codes - {0} if is_sure and not codes.isdisjoint(OK_RESPONSES) else codes
+    return read_response if all(code in RESPONSES for code in known) else None
+
+
+def _read_reply_if_any(text: str) -> Verdict:
+    """Read a reply next to another state, which decides where there was none, as in protocols without codes."""
+    return Status.SUCCEEDED if parse_response(text) == 0 else read_response(text)
+
+
+def _list_replies(readers: Mapping[int, Reader]) -> Iterator[int]:
+    """Yield the columns that are read as replies."""
+    return (place for place, reader in readers.items() if reader is read_response)
 
 
 def _find_small_code(values: Sequence[str]) -> Reader | None:
-    return read_exit_code if all(parse_code_number(value) in EXIT_CODES for value in values) else None
+    """Return how a column of exit codes is read, ``None`` where replies such as 200 are among them."""
+    codes = {parse_code_number(value) for value in values}
+    is_one = all(code in EXIT_CODES for code in codes) and codes.isdisjoint(OK_RESPONSES)
+    return read_exit_code if is_one else None
 
 
 def _find_exit_code(title: str, values: Sequence[str]) -> Reader | None:
@@ -277,7 +323,7 @@ _CHOICES: Mapping[str, Callable[[str, Sequence[str]], Reader | None]] = MappingP
         "failure": lambda _title, _values: read_failure,
         "operation": lambda _title, values: find_operation(values),
         "mode": find_mode,
-        "progress": lambda _title, values: find_progress(values),
+        "progress": find_progress,
         "nothing_moved": find_unmoved,
     }
 )

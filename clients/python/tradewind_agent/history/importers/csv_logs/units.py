@@ -28,6 +28,7 @@ from tradewind_agent.history.importers.csv_logs.doubts.conflicts import (
     reject_unclear_titles,
     settle_duration,
 )
+from tradewind_agent.history.importers.csv_logs.doubts.growing import reject_growing_rows
 from tradewind_agent.history.importers.csv_logs.doubts.unclear_columns import reject_unclear_columns
 from tradewind_agent.history.importers.csv_logs.doubts.undecided_units import DECLARE, reject_undecided_units
 from tradewind_agent.history.importers.csv_logs.names import is_identity
@@ -185,7 +186,9 @@ def _infer_units(
     set_sizes = infer_set_sizes(sets, units, repair=context.repair_sizes)
     notes = _Notes(columns, report)
     size_ratio = notes.note_rates(units, evidence, set_sizes)
-    reject_conflicting_units(columns, units, evidence, size_ratio)
+    successes = list_samples([pair for pair in pairs if statuses.is_success(pair[0])], times, joules)
+    reject_conflicting_units(columns, units, evidence, size_ratio, successes)
+    reject_growing_rows(columns, pairs, times, units)
     notes.note_sets(set_sizes)
     rtt_scale = _find_rtt_unit(columns, pairs, notes)
     bdp_bytes = _compute_bdp_bytes(

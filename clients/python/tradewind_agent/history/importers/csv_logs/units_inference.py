@@ -37,7 +37,7 @@ TIME_UNITS: Mapping[str, float] = MappingProxyType(
 )
 _INFERRED_TIMES = ("s", "ms", "min", "µs", "d")
 
-_SURPRISE: Mapping[str, float] = MappingProxyType(
+SURPRISE: Mapping[str, float] = MappingProxyType(
     {
         "bit/s": 0.2, "Gbit/s": 0.5, "kbit/s": 1.5, "Mibit/s": 2.0, "B/s": 2.0, "kB/s": 2.5, "MB/s": 2.0,
         "MiB/s": 2.5, "GB/s": 3.0, "kB": 0.3, "GB": 0.5, "KiB": 2.2, "MiB": 2.0, "GiB": 2.5, "ms": 1.0, "min": 1.5,
@@ -185,6 +185,7 @@ def infer_units(
     duration: str | None = None,
     size: str | None = None,
     size_is_total: bool | None = None,
+    throughput: str | None = None,
 ) -> Units:
     """Return the candidate with the least penalty, of those with this unit and scope of the duration and of the size.
 
@@ -196,6 +197,7 @@ def infer_units(
         if duration in (None, units.duration)
         and size in (None, units.size)
         and size_is_total in (None, units.size_is_total)
+        and throughput in (None, units.throughput)
     ]
     return min(candidates, key=lambda units: compute_penalty(units, evidence))
 
@@ -209,12 +211,13 @@ def _list_candidates(columns: Columns) -> Iterator[Units]:
         return [columns.declared[quantity]] if quantity in columns.declared else units
 
     size_column = "file_size" if "file_size" in columns.place else "total_size"
+    is_mean = columns.find_title(size_column).lower().startswith(("avg", "average", "mean"))
     for throughput, bandwidth, size, duration, is_total in product(
         list_units("throughput", _INFERRED_RATES),
         list_units("bandwidth", LINK_UNITS),
         list_units(size_column, _INFERRED_SIZES),
         list_units("duration", _INFERRED_TIMES),
-        (False, True) if size_column == "file_size" else (True,),
+        (True,) if size_column == "total_size" else (False,) if is_mean else (False, True),
     ):
         yield Units(throughput, bandwidth, size, duration, is_total)
 
@@ -223,7 +226,7 @@ def compute_penalty(units: Units, evidence: Evidence) -> float:
     """Compute how implausible a candidate is, 0 = not at all."""
     rate = RATE_UNITS[units.throughput]
     link_bps = evidence.find_link_bps(units)
-    total = sum(_SURPRISE.get(unit, 0.0) for unit in (units.throughput, units.bandwidth, units.size, units.duration))
+    total = sum(SURPRISE.get(unit, 0.0) for unit in (units.throughput, units.bandwidth, units.size, units.duration))
     total += _DECADE * compute_decades_outside(link_bps, *_LINK_BPS)
     total += _DECADE * compute_decades_outside(scale_if_known(evidence.throughput, rate), *_TRANSFER_BPS)
     total += _DECADE * compute_decades_outside(scale_if_known(evidence.size, SIZE_UNITS[units.size]), *_FILE_BYTES)

@@ -40,8 +40,9 @@ _NONE_COUNTED = re.compile(r"0+(?:errors?|failures?|failed)")
 
 
 def parse_code_number(text: str) -> int | None:
+    """Return a code, also as tables of numbers write it where some are missing, such as ``0.0``."""
     try:
-        return int(text.strip())
+        return int(text.strip().removesuffix(".0"))
     except ValueError:
         return None
 
@@ -57,7 +58,7 @@ def read_word(text: str) -> Verdict:
 
 def read_truth(text: str) -> Verdict:
     """Read a truth value, also as databases write it: ``t`` and ``f``."""
-    return read_word({"t": "true", "f": "false"}.get(text.strip().lower(), text))
+    return read_word({"t": "true", "f": "false", "1.0": "1", "0.0": "0"}.get(text.strip().lower(), text))
 
 
 def read_exit_code(text: str) -> Verdict:

@@ -1,6 +1,6 @@
 """How columns are read whose title alone does not show that they say how transfers ended: their cells have to fit."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 
@@ -9,8 +9,10 @@ from tradewind.transfer import Status
 from tradewind_agent.history.importers.csv_titles import (
     is_about_checks,
     is_sure_exit,
+    may_be_radio,
     may_be_unchecked,
     may_name_what_failed,
+    needs_truths,
 )
 from tradewind_agent.history.importers.csv_verdicts import (
     LEAST_KNOWN,
@@ -41,6 +43,7 @@ from tradewind_agent.history.importers.csv_words.cells import (
 from tradewind_agent.history.importers.csv_words.phrases import find_word
 
 _MISMATCHES = frozenset({"mismatch", "mismatched", "bad", "invalid", "corrupt", "corrupted", "different", "differs"})
+_MATCHES = frozenset({"match", "matches", "matched"})
 _UNSURE_ENDS = frozenset({"stopped", "partial"})
 """Words of states that a client or a process may have without a failure."""
 
@@ -77,6 +80,29 @@ def _find_status(title: str, values: Sequence[str]) -> Reader | None:
     if not verdicts & {Status.FAILED, Status.CANCELLED} and (None in verdicts or Status.SUCCEEDED not in verdicts):
         return None
     return _read_check if is_check else _read_state
+
+
+def find_unnamed(title: str, values: Iterable[str]) -> Reader | None:
+    """Return how a column of no known title is read whose cells are states, ``None`` where some are none.
+
+    It may be of something else than the transfer: a failure in it is refused.
+    """
+    verdicts = {_find_sure(value) for value in values}
+    return partial(_read_unnamed, title) if None not in verdicts and Status.SUCCEEDED in verdicts else None
+
+
+def _find_sure(text: str) -> Verdict | None:
+    plain = normalise(text)
+    if plain in _MISMATCHES | _MATCHES:
+        return Status.FAILED if plain in _MISMATCHES else Status.SUCCEEDED
+    return None if plain in TRUTHS else find_word(text)
+
+
+def _read_unnamed(title: str, text: str) -> Verdict:
+    if _find_sure(text) in (Status.FAILED, Status.CANCELLED):
+        advice = "call it status if it says how the transfer ended, or else add a column status"
+        raise InvalidValue("outcome.status", f"is {text.strip()[:40]!r} in the column {title[:40]}; {advice}")
+    return Status.SUCCEEDED
 
 
 def _read_state(text: str) -> Verdict:
@@ -144,7 +170,7 @@ def _find_exit_code(title: str, values: Sequence[str]) -> Reader | None:
         is_mixed = any(map(names_failure, values)) or (is_sure and has_code)
         return _read_mixed(_read_exit_code, title, _is_exit_code) if is_mixed else None
     is_range = 0 in codes and all(code in EXIT_CODES for code in codes)
-    return _read_exit_code if is_sure or is_range else None
+    return _read_exit_code if is_sure or (is_range and not may_be_radio(title)) else None
 
 
 def _is_exit_code(text: str) -> bool:
@@ -163,7 +189,8 @@ def _find_response(title: str, values: Sequence[str]) -> Reader | None:
     if any(map(names_failure, values)) or (has_text and has_success):
         return _read_mixed(read_response, title, _is_response)
     is_sure = has_success or "code" in title.lower() or any(_parse_number(value) is None for value in values)
-    return read_response if is_sure and all(map(_is_response, values)) else None
+    others = [value for value in values if not has_success or parse_response(value) != 0]  # 0 is that of no reply
+    return read_response if is_sure and all(map(_is_response, others)) else None
 
 
 def _is_response(text: str) -> bool:
@@ -172,6 +199,9 @@ def _is_response(text: str) -> bool:
 
 def _find_failure(title: str, values: Sequence[str]) -> Reader | None:
     """Return how a column of errors is read, ``None`` for shares of errors, and for names of what failed."""
+    is_mark = needs_truths(title) and not may_name_what_failed(title)
+    if is_mark and not all(normalise(value) in TRUTHS for value in values):
+        return None
     numbers = [_parse_number(value) for value in values]
     if any(number is not None and not number.is_integer() for number in numbers):
         return None

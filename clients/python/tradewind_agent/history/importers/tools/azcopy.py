@@ -249,7 +249,8 @@ class _Reader:
         require_possible_rate(
             compute_throughput_bps(moved, (ended_at - started_at).total_seconds()), self.context.bandwidth_bps
         )
-        is_cancelled = job.find_figure(_END).lower().startswith("cancel")
+        end = job.find_figure(_END).lower()
+        has_failed = bool(failed) or end.startswith("fail")
         source, destination, direction = self._find_ends()
         return LoggedTransfer(
             started_at=started_at,
@@ -260,7 +261,7 @@ class _Reader:
             version=job.version,
             protocol="https",
             direction=direction,
-            status=Status.CANCELLED if is_cancelled else Status.FAILED if failed else Status.SUCCEEDED,
+            status=Status.CANCELLED if end.startswith("cancel") else Status.FAILED if has_failed else Status.SUCCEEDED,
             moved_bytes=moved,
             total_bytes=moved,
             file_count=max(done + failed, 1),

@@ -25,6 +25,8 @@ SAVED = re.compile(
     r".*\[(?P<moved>\d+)(?:/(?P<size>\d+))?\]$"
 )
 _RATE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \([^)]*/s\) [-–—] ")
+_UNKNOWN_SAVED = re.compile(_RATE.pattern + r".*\[\d+(?:/\d+)?\]")
+"""A file that was saved, in other words, or with another line behind it."""
 BRIEF = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d URL:\S+ \[\d+(?:/\d+)?\] -> ")
 _ANSWER = re.compile(r".*==> REST \d+ (?:\.\.\.|…)|.*(?:\.\.\.|…) (?P<code>\d{3})\b(?!%)")
 """The answer of a server, or FTP's command for the rest of a file, whose answer has no code in the log.
@@ -38,6 +40,8 @@ _BROKEN = re.compile(
 )
 _GIVES_UP = re.compile(r"\. (?:Giving up|Gebe auf|Abandon|Abandonando|Rinuncio)\.")
 _NO_TIMES = InvalidValue("started_at", "is not in the log of wget --no-verbose; leave that option out")
+_TWO_LINES = InvalidValue("row", TWO_IN_ONE)
+_IN_OTHER_WORDS = InvalidValue("row", "is of a file that was saved, but not as wget writes it")
 _PARTIAL = "206"
 _IN_BRACKETS = re.compile(r"\([^)]*\)")
 _SIZE_AND_REST = 2
@@ -61,7 +65,9 @@ class _Request:
     has_lines: bool = False
 
     def note(self, text: str) -> None:
-        """Add what a line behind the first one says."""
+        """Add what a line behind the first one says; an empty one says nothing."""
+        if not text.strip():
+            return
         self.has_lines = True
         if (answer := _ANSWER.match(text)) is not None:
             self.code, self.left_bytes = answer["code"] or _PARTIAL, None
@@ -116,10 +122,19 @@ def _list_rows(text: LogText, context: ImportContext, report: ImportReport) -> I
                     continue
                 yield from _read_failure(broken, line, request, context, report)
                 request = _Request()
-            elif line.text.strip():
+            elif _UNKNOWN_SAVED.match(line.text):
+                request = _find_following(line.text)
+                yield refuse_row(line.number, _IN_OTHER_WORDS if request.url == "" else _TWO_LINES, line.text)
+            else:
                 request.note(line.text)
         except InvalidValue as invalid:
             yield refuse_row(line.number, invalid, line.text)
+
+
+def _find_following(text: str) -> _Request:
+    """Return the request that begins within a line, an empty one if there is none."""
+    following = REQUEST.search(text, 1)
+    return _Request() if following is None else _Request(following["url"], following["at"])
 
 
 def _read_left_bytes(text: str) -> int | None:
@@ -141,7 +156,7 @@ def _read_record(
     InvalidValue : its rate or time is impossible, another line begins within it, or it is of another request.
     """
     if _RATE.search(line.text, 1):
-        raise InvalidValue("row", TWO_IN_ONE)
+        raise _TWO_LINES
     request.require_own(saved["at"])
     held = request.held_bytes if request.code == _PARTIAL else 0
     came = int(saved["moved"][:19]) - held if request.left_bytes is None else request.left_bytes

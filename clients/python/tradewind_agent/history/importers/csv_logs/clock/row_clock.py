@@ -33,6 +33,8 @@ class RowClock:
             return check_instant("started_at", at)
         if not self._zone_given:
             self._report.assume("times without a zone are taken as UTC; --timezone names another")
+        if moment.twice_s:
+            self._report.assume("times that the clock showed twice, as it was set back, are taken as of the first time")
         if self._times.columns.starts_are_ends:
             return self._compute_start(moment, duration_s)
         if moment.hour_known:

@@ -1,12 +1,13 @@
 """Whether throughput, duration and size of a CSV log agree; where they differ as units do, the user decides."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from tradewind.errors import InvalidValue
 from tradewind.units import format_bps
 from tradewind_agent.history.importers.csv_logs.columns import Columns
+from tradewind_agent.history.importers.csv_logs.samples import Sample
 from tradewind_agent.history.importers.csv_logs.units_inference import (
     RATE_UNITS,
     SIZE_UNITS,
@@ -14,6 +15,8 @@ from tradewind_agent.history.importers.csv_logs.units_inference import (
     Evidence,
     Units,
     compute_logged_rate_bps,
+    compute_size_evidence,
+    scale_if_known,
 )
 
 _FACTORS: Mapping[float, str] = {
@@ -44,12 +47,15 @@ _TOLERANCE = 0.05
 """Share by which a ratio may differ from a factor; measurements of different spans rarely hit one by chance."""
 
 
-def reject_conflicting_units(columns: Columns, units: Units, evidence: Evidence, size_ratio: float | None) -> None:
+def reject_conflicting_units(
+    columns: Columns, units: Units, evidence: Evidence, size_ratio: float | None, successes: Sequence[Sample]
+) -> None:
     """Refuse units under which throughput · duration differs from the size as two units differ.
 
     Parameters
     ----------
     size_ratio : throughput · duration over size, in the median; ``None`` where the log lacks one of them.
+    successes : the sampled rows that succeeded.
 
     Raises
     ------
@@ -59,7 +65,10 @@ def reject_conflicting_units(columns: Columns, units: Units, evidence: Evidence,
         return
     found = find_factor(size_ratio)
     if found is None:
-        _reject_undecided_rate(columns, size_ratio)
+        if "throughput" in columns.declared:
+            _reject_low_rate(columns, _compute_size_ratio(units, successes))
+        else:
+            _reject_undecided_rate(columns, size_ratio)
         return
     factor, meaning = found
     title = columns.find_title("throughput")
@@ -70,9 +79,30 @@ def reject_conflicting_units(columns: Columns, units: Units, evidence: Evidence,
     raise InvalidValue(title, f"{reason}; give {options or '--unit'} to say which unit is meant")
 
 
+def _compute_size_ratio(units: Units, samples: Sequence[Sample]) -> float | None:
+    """Return throughput · duration over size of these rows, in the median, ``None`` where they lack one of them."""
+    found = compute_size_evidence(samples, in_total=units.size_is_total).moved
+    return scale_if_known(found, RATE_UNITS[units.throughput] / units.bits_per_size * TIME_UNITS[units.duration])
+
+
+def _reject_low_rate(columns: Columns, size_ratio: float | None) -> None:
+    """Refuse rates in a stated unit that are far below size over duration.
+
+    A highest rate, and one without the queue of the duration, are above it; one below it may be of one file of several,
+    or of what was moved, where another column counts that.
+    """
+    counts_moved = columns.place.get("moved_size") not in (None, columns.place.get("total_size"))
+    if size_ratio is None or size_ratio >= _LEAST_RATIO or counts_moved:
+        return
+    title = columns.find_title("throughput")
+    reason = f"is {size_ratio:.2g} of size over duration: one is in another unit, or the rate is of one file of several"
+    advice = f"give --unit '{title}={columns.declared['throughput']}' to insist"
+    raise InvalidValue(title, f"{reason}, or of a longer time; {advice}")
+
+
 def _reject_undecided_rate(columns: Columns, size_ratio: float) -> None:
     """Refuse rates in no stated unit that come near to size over duration in none: habit alone would decide."""
-    if "throughput" in columns.declared or _LEAST_RATIO < size_ratio < _MOST_RATIO:
+    if _LEAST_RATIO < size_ratio < _MOST_RATIO:
         return
     title = columns.find_title("throughput")
     reason = "differs from size over duration in every unit, so that its own is not known"

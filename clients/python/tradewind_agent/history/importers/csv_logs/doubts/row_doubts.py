@@ -7,13 +7,14 @@ from types import MappingProxyType
 from tradewind.errors import InvalidValue
 from tradewind.units import format_bytes
 from tradewind_agent.history.importers.csv_logs.columns import Columns
-from tradewind_agent.history.importers.csv_logs.counts import list_words
+from tradewind_agent.history.importers.csv_logs.counts import counts_done_files, list_words
 from tradewind_agent.history.importers.csv_logs.doubts.unclear_columns import (
     SIZES,
     is_of_compressed_size,
     list_unread,
     parse_plain,
 )
+from tradewind_agent.history.importers.csv_logs.names import find_quantity
 from tradewind_agent.history.importers.csv_logs.status import StatusReader, find_verdict_title
 from tradewind_agent.history.importers.csv_logs.units_inference import SIZE_UNITS
 from tradewind_agent.history.importers.csv_words.checksums import differ, find_algorithm
@@ -34,15 +35,17 @@ _RESUMED = _WENT_ON | {"resume", "restart"}
 _PLACES = frozenset({"offset", "from", "at", "position", "pos", "byte", "bytes", "point", "marker", "size"})
 _LEFT_OUT = frozenset({"deduplicated", "deduped", "unchanged", "skipped"})
 _PRESENT = frozenset({"already", "existing", "skipped", "present", "cached"})
+_TO_FOLLOW = frozenset({"remaining", "left"})
+"""Of files that follow in rows of their own, where a row is of one."""
+
+_MISSING = _TO_FOLLOW | frozenset({"missing", "failed", "unsent"})
+_MAY_BE_MISSING = frozenset({"byte", "bytes", "size", "files"})
 _UNIT_WORDS: Mapping[str, str] = MappingProxyType({unit.lower(): unit for unit in SIZE_UNITS} | {"bytes": "B"})
 _UNITS = _UNIT_WORDS.keys() | {"is", "was", "start", "in"}
 _YES = frozenset({"yes", "y", "true", "t", "ja", "oui", "si", "✓", "✔"})
 _PART = re.compile(r"(?:from |at )?(?:0+-)?(\d[\d.,' ]*)([kmgtp]?i?b|bytes?|%)?", re.IGNORECASE)
 """From where a transfer went on, also as a range of bytes; times and dates are none."""
 
-_DONE = frozenset(
-    {"transferred", "copied", "done", "completed", "ok", "succeeded", "successful", "moved", "uploaded", "downloaded"}
-)
 _BOTH_ENDS: Mapping[str, frozenset[str]] = MappingProxyType(
     {
         "source": frozenset({"source", "src", "local", "original", "before", "expected"}),
@@ -71,13 +74,17 @@ class RowDoubts:
         unread = [(at, title) for at, title in list_unread(columns) if at not in statuses.readers]
         self._remarks = [] if says_how_it_ended else [(at, title) for at, title in unread if _is_remark(title)]
         self._resumed = [] if counts_moved else [(at, title) for at, title in unread if _is_of_resumed(title)]
+        self._partial = [] if says_how_it_ended else [(at, title) for at, title in unread if _is_of_parts(title)]
         self._is_moved_sure = says_how_it_ended or not kinds.isdisjoint(_SAYING_HOW_MUCH)
         self._compressed = [at for at, title in unread if is_of_compressed_size(title)]
         self._left_out = [at for at, title in unread if _is_of_resumed(title) or _is_of_left_out(title)]
         self._size_at = columns.place.get("file_size", columns.place.get("total_size"))
         self._count_at = columns.place.get("file_count")
         self._stored = [] if says_how_it_ended else list(_list_stored(columns, unread, size_unit, self._size_at))
-        self._done = [] if says_how_it_ended else [(at, title) for at, title in unread if _is_of_done_files(title)]
+        self._done = [] if says_how_it_ended else [(at, title) for at, title in unread if counts_done_files(title)]
+        self._missing = [] if says_how_it_ended else list(_list_missing(columns, unread))
+        self._expected = [] if says_how_it_ended else list(_list_expected(columns, size_unit))
+        self._unnamed = {columns.header[at] for at in statuses.readers}
         sums = [(at, title) for at, title in unread if not _CHECKSUMS.isdisjoint(_list_words(title))]
         algorithms = {find_algorithm(title) for _, title in sums} - {None}
         is_pair = len(sums) == len(_BOTH_ENDS) and all(_find_end(title) for _, title in sums) and len(algorithms) < 2
@@ -85,8 +92,9 @@ class RowDoubts:
 
     def list_unread(self, columns: Columns) -> list[str]:
         """List the titles of columns that hold no quantity, and are read neither for states nor for doubts."""
-        pairs = (*self._remarks, *self._resumed, *self._done, *self._sums)
-        read = {title for _, title in pairs} | {title for _, title, _ in self._stored}
+        pairs = (*self._remarks, *self._resumed, *self._done, *self._sums, *self._missing, *self._partial)
+        read = {title for _, title in pairs} | {title for _, title, _ in (*self._stored, *self._expected)}
+        read |= self._unnamed
         return [title for title in columns.unread if title not in read and find_verdict_title(title) is None]
 
     def require_none(self, row: Sequence[str]) -> None:
@@ -106,7 +114,29 @@ class RowDoubts:
             if _names_part(title, row[place]):
                 advice = "add a column bytes_moved with what this one moved, and a column status"
                 raise InvalidValue(title, f"is {row[place].strip()[:40]!r}: a part was there before; {advice}")
+        self._require_all(row)
         self._require_same(row)
+
+    def _require_all(self, row: Sequence[str]) -> None:
+        """Refuse a row that counts bytes or files that did not arrive, or less than were to be moved.
+
+        Raises
+        ------
+        InvalidValue : names the column.
+        """
+        for place, title in self._partial:
+            if row[place].strip().lower() in {*_YES, "1"}:
+                raise InvalidValue(title, f"is {row[place].strip()}, and {_ADVICE}")
+        for place, title in self._missing:
+            number = parse_plain(row[place].replace(",", ""))
+            if number is not None and number > 0:
+                raise InvalidValue(title, f"is {row[place].strip()}, and {_ADVICE}")
+        if self._size_at is not None:
+            for place, title, scale in self._expected:
+                if _is_less(row[self._size_at], row[place], scale):
+                    raise InvalidValue(
+                        title, f"is {row[place].strip()}, not {row[self._size_at].strip()}, and {_ADVICE}"
+                    )
 
     def _require_same(self, row: Sequence[str]) -> None:
         """Refuse a row that counts less at the destination than at the source, or another sum.
@@ -168,6 +198,16 @@ def _list_stored(
             yield at, title, 1.0 if unit is None else SIZE_UNITS[unit] / SIZE_UNITS[size_unit]
 
 
+def _list_expected(columns: Columns, size_unit: str) -> Iterator[tuple[int, str, float]]:
+    """Yield further columns of the size that was to be moved: place, title, and the size's unit in their unit."""
+    if {"file_size", "file_count"} <= columns.place.keys():  # of a file, and of all
+        return
+    for at, title in list_unread(columns):
+        unit = _find_size_unit(title) or ("B" if size_unit == "B" else None)
+        if "expected" in _list_words(title) and find_quantity(title)[0] == "total_size" and unit is not None:
+            yield at, title, SIZE_UNITS[size_unit] / SIZE_UNITS[unit]
+
+
 def _list_words(title: str) -> list[str]:
     """List the words of a title; ``GiB`` is one."""
     return list_words(title.replace("iB", "ib"))
@@ -214,12 +254,6 @@ def _is_of_stored(title: str) -> bool:
     return bool(words & SIZES) and bool(words & ends) and words <= SIZES | ends | _UNITS | around
 
 
-def _is_of_done_files(title: str) -> bool:
-    words = set(_list_words(title))
-    around = {"files", "num", "number", "of", "n", "count", "#"}
-    return "files" in words and bool(words & _DONE) and words <= _DONE | around
-
-
 def _is_of_resumed(title: str) -> bool:
     """Return whether a column says from where a transfer went on, or whether it did; ``resumes`` counts how often."""
     words = set(_list_words(title))
@@ -228,6 +262,22 @@ def _is_of_resumed(title: str) -> bool:
     if words & _PRESENT:
         return bool(words & {"byte", "bytes", "size"}) and words <= _PRESENT | _PLACES | _UNITS
     return "offset" in words and words <= {"offset", "file", "start", "byte", "bytes", "resume", "restart"} | _UNITS
+
+
+def _is_of_parts(title: str) -> bool:
+    words = set(_list_words(title))
+    return "partial" in words and words <= {"partial", "is", "was", "transfer", "file", "only"}
+
+
+def _list_missing(columns: Columns, unread: Sequence[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """Yield the columns that count what did not arrive: place and title."""
+    around = _MAY_BE_MISSING | _UNITS | {"to", "go", "num", "number", "of", "n", "count", "total"}
+    for at, title in unread:
+        words = set(_list_words(title))
+        if "files" in words and words & _TO_FOLLOW and "file_count" not in columns.place:
+            continue
+        if words & _MISSING and words & _MAY_BE_MISSING and words <= _MISSING | around:
+            yield at, title
 
 
 def _is_of_left_out(title: str) -> bool:

@@ -10,8 +10,9 @@ from tradewind.errors import InvalidValue
 from tradewind.transfer import Direction
 from tradewind_agent.history.importers.csv_logs.columns import Columns, is_tuned
 from tradewind_agent.history.importers.csv_logs.counts import list_words, may_number_files
+from tradewind_agent.history.importers.csv_logs.names import find_quantity, is_identity
 from tradewind_agent.history.importers.csv_logs.units_inference import SIZE_UNITS
-from tradewind_agent.history.importers.csv_verdicts import find_commanded_direction, normalise
+from tradewind_agent.history.importers.csv_verdicts import FTP_COMMANDS, find_commanded_direction, normalise
 from tradewind_agent.history.importers.fields import UNKNOWN_TEXTS
 from tradewind_agent.history.importers.ports import ImportReport
 
@@ -49,14 +50,35 @@ _NUMBER = re.compile(r"(\d+)(?:\.0*)?(?: *[a-z]+)?", re.IGNORECASE)
 _MOST_AT_ONCE = 1024
 """Larger numbers are of something else, such as the jobs themselves."""
 
+_SETTINGS = frozenset({"parallelism", "concurrency", "pipelining"})
+_TOGETHER = re.compile(r"[/+&,]")
+_SCALED = re.compile(
+    r"(?P<head>.*?)[\s_]*[(\[](?:in |[x×*])? *(?:'?0{3}s?|10{2,}s?|1[ ,.'_]0{3}s?|10\^?\d|hundreds?|thousands?"
+    r"|millions?|billions?|k|mio\.?|tsd\.?)[)\]]",
+    re.IGNORECASE,
+)
+"""Counts in multiples."""
+
+_OPPOSITES = tuple(
+    frozenset(pair.split())
+    for pair in ("tx rx", "out in", "outbound inbound", "outgoing incoming", "egress ingress", "up down", "ul dl",
+                 "upstream downstream", "push pull", "sent received", "send recv", "write read", "export import",
+                 "forward reverse", "-> <-", "→ ←")
+)  # fmt: skip
+_FROM_TO = re.compile(r" *(?:->|=>|→| to ) *")
+_DIRECTION_OR_FOLDER = frozenset({"dir", "way"})
+"""Titles of directions; next to other words, as in ``output dir``, of something else."""
+
+_REVERSED = frozenset({"reverse", "reversed"})
+_PARTS = frozenset({"stream", "substream", "chunk"})
+"""Of one transfer; parts may be files of their own."""
+
 _COMPRESSED = frozenset({"compressed", "uncompressed", "deflated", "gzipped", "zipped"})
 SIZES = frozenset({"size", "bytes", "length"})
 """Words of titles of sizes."""
 
 _SAME = 1e-3
 """Share by which one size in two units differs, both being rounded."""
-
-_FTP_COMMANDS = frozenset({"retr", "eret", "stor", "esto", "appe", "stou"})
 
 
 def list_unread(columns: Columns) -> list[tuple[int, str]]:
@@ -82,6 +104,7 @@ def reject_unclear_columns(columns: Columns, rows: Sequence[Sequence[str]], repo
     _reject_unclear_counts(columns, rows)
     _reject_opposite_ends(columns, rows, report)
     _reject_compressed_sizes(columns, rows)
+    _reject_parts(columns, rows)
 
 
 def _reject_unclear_settings(columns: Columns, rows: Sequence[Sequence[str]]) -> None:
@@ -93,9 +116,14 @@ def _reject_unclear_settings(columns: Columns, rows: Sequence[Sequence[str]]) ->
     ------
     InvalidValue : names the column.
     """
+    for _, title in list_unread(columns):
+        if _is_scaled_count(columns, title):
+            raise InvalidValue(title, "counts in multiples; write plain numbers, and call the column by what it counts")
     if is_tuned(columns):
         return
     for place, title in list_unread(columns):
+        if len(settings := {find_quantity(part)[0] for part in _TOGETHER.split(title)}) > 1 and settings <= _SETTINGS:
+            raise InvalidValue(title, "holds several settings; give each a column of its own")
         if not _may_be_setting(title):
             continue
         texts = {text for row in rows if (text := row[place].strip()).lower() not in UNKNOWN_TEXTS}
@@ -103,6 +131,13 @@ def _reject_unclear_settings(columns: Columns, rows: Sequence[Sequence[str]]) ->
         if 0 not in numbers and any(1 < number <= _MOST_AT_ONCE for number in numbers):
             advice = "call it concurrency or parallelism, or note if it is neither"
             raise InvalidValue(title, f"may count files at once, or streams of each file; {advice}")
+
+
+def _is_scaled_count(columns: Columns, title: str) -> bool:
+    """Return whether a title is of a count in other than ones, such as ``files (thousands)``."""
+    found = _SCALED.fullmatch(title.strip())
+    quantity = None if found is None else find_quantity(found["head"])[0]
+    return quantity in _SETTINGS | {"file_count"} and quantity not in columns.place
 
 
 def _may_be_setting(title: str) -> bool:
@@ -141,19 +176,56 @@ def _reject_opposite_ends(columns: Columns, rows: Sequence[Sequence[str]], repor
     ------
     InvalidValue : names the column.
     """
+    if {"source", "destination"} <= columns.place.keys():
+        return
+    advice = "add columns source and destination, or split the file by it"
+    for place, title in enumerate(columns.header):
+        if _has_opposites(columns, place, {row[place].strip().lower() for row in rows}):
+            raise InvalidValue(title, f"has both directions, whose ends are each other's reverse; {advice}")
     at = columns.place.get("operation")
-    if at is None or {"source", "destination"} <= columns.place.keys():
+    if at is None:
         return
     commands = {normalise(row[at]) for row in rows}
     directions = {find_commanded_direction(command) for command in commands} - {None}
     title = columns.header[at]
     if len(directions) < len((Direction.UPLOAD, Direction.DOWNLOAD)):
         return
-    if not commands.isdisjoint(_FTP_COMMANDS):
+    if not commands.isdisjoint(FTP_COMMANDS):
         report.assume(f"{title} names both directions: all rows are recorded between the same ends, as they are given")
         return
-    advice = "add columns source and destination, or split the file by it"
     raise InvalidValue(title, f"has uploads and downloads, whose ends are each other's reverse; {advice}")
+
+
+def _has_opposites(columns: Columns, place: int, values: set[str]) -> bool:
+    """Return whether a column names two opposite directions, or says that some rows are reversed."""
+    known, words = values - UNKNOWN_TEXTS, set(list_words(columns.header[place]))
+    is_direction = place == columns.place.get("operation")
+    may_be_one = "direction" in words or words <= _DIRECTION_OR_FOLDER
+    if is_direction or (place not in columns.place.values() and may_be_one):
+        ways = {tuple(_FROM_TO.split(value)) for value in known}
+        has_way_back = any(way[::-1] in ways for way in ways if len(way) > 1 and way != way[::-1])
+        return has_way_back or any(pair <= known and (is_direction or pair == known) for pair in _OPPOSITES)
+    return not words.isdisjoint(_REVERSED) and words <= _REVERSED | {"is", "mode"} and len(known) > 1
+
+
+def _reject_parts(columns: Columns, rows: Sequence[Sequence[str]]) -> None:
+    """Refuse rows that are parts of a transfer, such as its streams or chunks: as transfers they would be several.
+
+    Raises
+    ------
+    InvalidValue : names the column that numbers them.
+    """
+    names = [place for place, title in enumerate(columns.header) if is_identity(title)]
+    for place, title in list_unread(columns):
+        words = set(list_words(title))
+        if words.isdisjoint(_PARTS) or not words <= _PARTS | _NUMBERED | {"id", "index", "idx"}:
+            continue
+        numbered = [row for row in rows if row[place].strip().isdecimal()]
+        for name in names:
+            parts = {(row[name].strip(), row[place].strip()) for row in numbered}
+            if len(parts) > len({text for text, _ in parts}):
+                advice = "add them up to a row a transfer, or call it parallelism or chunk_size if it is a setting"
+                raise InvalidValue(title, f"numbers parts of one {columns.header[name]}; {advice}")
 
 
 def _reject_compressed_sizes(columns: Columns, rows: Sequence[Sequence[str]]) -> None:

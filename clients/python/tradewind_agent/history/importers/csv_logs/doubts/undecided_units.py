@@ -1,5 +1,6 @@
 """Units of a CSV log that habit alone would decide: durations in s or ms, in days, and sizes without a unit."""
 
+import re
 from collections.abc import Sequence
 
 from tradewind.errors import InvalidValue
@@ -8,6 +9,7 @@ from tradewind_agent.history.importers.csv_logs.columns import Columns
 from tradewind_agent.history.importers.csv_logs.names import SYNONYMS, to_plain
 from tradewind_agent.history.importers.csv_logs.samples import Sample, compute_median
 from tradewind_agent.history.importers.csv_logs.units_inference import (
+    SURPRISE,
     TIME_UNITS,
     Evidence,
     Units,
@@ -21,6 +23,11 @@ _SHORTEST_LOGGED_S = 1.0
 
 _HABIT = 1.25
 """Difference of two penalties that comes from how usual their units are, not from what the rows say."""
+
+_AS_PLAUSIBLE = 1.0
+"""Difference of two penalties that comes from how long the link may be idle, which decides nothing: 1/3 of a decade."""
+
+_SPEED = re.compile("speed|(?<!bit)rate")
 
 DECLARE = "write the unit into the header, such as {title}_ms"
 
@@ -38,6 +45,7 @@ def reject_undecided_units(columns: Columns, evidence: Evidence, units: Units, s
     _reject_days(columns, evidence, units)
     _reject_undecided_sizes(columns, evidence, units)
     _reject_undecided_scope(columns, evidence, samples)
+    _reject_undecided_rates(columns, evidence, units)
 
 
 def _reject_undecided_durations(columns: Columns, evidence: Evidence, samples: Sequence[Sample]) -> None:
@@ -58,9 +66,16 @@ def _reject_undecided_durations(columns: Columns, evidence: Evidence, samples: S
 
 def _reject_days(columns: Columns, evidence: Evidence, units: Units) -> None:
     """Refuse durations that only make sense in days, as spreadsheets hold them, where no rate shows that they are."""
-    if units.duration != "d" or "duration" in columns.declared or evidence.get_size_evidence(units).moved is not None:
+    if "duration" in columns.declared or evidence.get_size_evidence(units).moved is not None:
         return
     title = columns.find_title("duration")
+    if units.duration == "min":
+        either = {unit: infer_units(evidence, columns, duration=unit) for unit in ("min", "d")}
+        in_min, in_d = (compute_penalty(each, evidence) for each in either.values())
+        if in_d - in_min < _HABIT:
+            raise InvalidValue(title, f"may be in min or in d; {_OR_GIVE.format(title=title, unit='d')}")
+    if units.duration != "d":
+        return
     rate = compute_logged_rate_bps(units, evidence)
     found = "" if rate is None else f" ({format_bps(rate)})"
     reason = f"may be in days{found}, as spreadsheets hold times; give --unit '{title}=d', or the unit that it is in"
@@ -80,6 +95,35 @@ def _reject_undecided_sizes(columns: Columns, evidence: Evidence, units: Units) 
         title = columns.find_title(quantity)
         advice = _OR_GIVE.format(title=title, unit=possible[-1])
         raise InvalidValue(title, f"may be in {' or in '.join(possible)}: nothing else in the file decides; {advice}")
+
+
+def _reject_undecided_rates(columns: Columns, evidence: Evidence, units: Units) -> None:
+    """Refuse rates without durations that may be in bits or in bytes: habit would decide.
+
+    A throughput is in Mbit/s in most logs; speeds are printed in bytes by as many programs as in bits.
+    """
+    if "throughput" not in columns.place or "throughput" in columns.declared:
+        return
+    if evidence.throughput is None or evidence.get_size_evidence(units).moved is not None:
+        return
+    title = columns.find_title("throughput")
+    is_speed = _SPEED.search(to_plain(title)) is not None
+    is_unusual = units.throughput == "Gbit/s" and evidence.bandwidth is None and evidence.bandwidth_bps is None
+    least = _compute_plausibility(units, evidence)
+    in_bits = units.throughput.replace("B/s", "bit/s")
+    possible = [
+        unit
+        for unit in dict.fromkeys(("Mbit/s", "MB/s", "Gbit/s", in_bits, in_bits.replace("bit/s", "B/s")))
+        if _compute_plausibility(infer_units(evidence, columns, throughput=unit), evidence) <= least + _AS_PLAUSIBLE
+    ]
+    if (is_speed or is_unusual) and len(possible) > 1:
+        advice = _OR_GIVE.format(title=title, unit=possible[-1])
+        raise InvalidValue(title, f"may be in {' or in '.join(possible)}: nothing else in the file decides; {advice}")
+
+
+def _compute_plausibility(units: Units, evidence: Evidence) -> float:
+    """Return the penalty of units without that of how seldom logs use the unit of rates."""
+    return compute_penalty(units, evidence) - SURPRISE.get(units.throughput, 0.0)
 
 
 def _reject_undecided_scope(columns: Columns, evidence: Evidence, samples: Sequence[Sample]) -> None:
