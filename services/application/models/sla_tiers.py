@@ -82,7 +82,8 @@ def list_distinct_names(tier_ids: Collection[UUID], uow: UnitOfWork) -> Mapping[
     release = uow.releases.find_current()
     if not shared or release is None:
         return names
-    return {**names, **{each.tier.id: f"{each.name}, {each.cluster}" for each in uow.sla_tiers.of(release, shared)}}
+    data_sets = uow.sla_tiers.list_data_sets(release, shared)
+    return {**names, **{tier_id: f"{names[tier_id]}, {data_set}" for tier_id, data_set in data_sets.items()}}
 
 
 def group_by_cluster(tiers: Iterable[LinkTier]) -> Mapping[UUID, Sequence[LinkTier]]:

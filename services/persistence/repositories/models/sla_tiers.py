@@ -4,13 +4,15 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import ARRAY, Connection, Row, Select, Uuid, any_, literal, select, text
+from sqlalchemy import ARRAY, ColumnElement, Connection, Row, Select, Uuid, any_, literal, select, text
 
 from services.application.models.sla_tiers import LinkTier, OpenTiers, format_cluster
 from services.persistence.repositories.models.model_rows import to_partition, to_tier
 from services.persistence.tables import clusters, release_links, sla_partitions, tier_names
 from tradewind.sla.kinds import EnergyBasis, SlaKind
 from tradewind.tiers.partitions import format_tier_name
+
+_CENTRE = (clusters.c.log2_file_count, clusters.c.log2_mean_file_bytes, clusters.c.load)
 
 _COUNT_OPEN = text(
     """
@@ -58,19 +60,27 @@ class SlaTiers:
     def list_names(self, release_id: int, tier_ids: Collection[UUID]) -> Mapping[UUID, str]:
         """Return the names of these tiers of a release by id: those of their provider, or their ranges."""
         tier = sla_partitions.c
-        held = select(clusters.c.id).where(
-            clusters.c.link_model_id.in_(
-                select(release_links.c.link_model_id).where(release_links.c.release_id == release_id)
-            )
-        )
+        held = select(clusters.c.id).where(clusters.c.link_model_id.in_(_select_models(release_id)))
         query: Select[Any] = (
             select(
                 tier.tier_id, tier.kind, tier.confidence, tier.energy_basis, tier.lower, tier.upper, tier_names.c.name
             )
             .outerjoin(tier_names, tier_names.c.tier_id == tier.tier_id)
-            .where(tier.tier_id == any_(literal(list(tier_ids), ARRAY(Uuid))), tier.cluster_id.in_(held))
+            .where(_is_one_of(tier_ids), tier.cluster_id.in_(held))
         )
         return {row.tier_id: row.name or _format_range(row) for row in self._connection.execute(query)}
+
+    def list_data_sets(self, release_id: int, tier_ids: Collection[UUID]) -> Mapping[UUID, str]:
+        """Return the data sets of these tiers of a release by id, as text."""
+        query = (
+            select(sla_partitions.c.tier_id, *_CENTRE)
+            .join(clusters, clusters.c.id == sla_partitions.c.cluster_id)
+            .where(_is_one_of(tier_ids), clusters.c.link_model_id.in_(_select_models(release_id)))
+        )
+        return {
+            row.tier_id: format_cluster(row.log2_file_count, row.log2_mean_file_bytes, row.load)
+            for row in self._connection.execute(query)
+        }
 
     def count_open(self, release_id: int, book_id: UUID | None) -> Mapping[UUID, OpenTiers]:
         """Return for each link of a release how many tiers it has, and how many of them wait for the provider."""
@@ -96,10 +106,17 @@ def _format_range(row: Row[Any]) -> str:
     )
 
 
+def _is_one_of(tier_ids: Collection[UUID]) -> ColumnElement[bool]:
+    return sla_partitions.c.tier_id == any_(literal(list(tier_ids), ARRAY(Uuid)))
+
+
+def _select_models(release_id: int) -> Select[Any]:
+    return select(release_links.c.link_model_id).where(release_links.c.release_id == release_id)
+
+
 def _select_tiers(release_id: int) -> Select[Any]:
-    centre = (clusters.c.log2_file_count, clusters.c.log2_mean_file_bytes, clusters.c.load)
     return (
-        select(sla_partitions, release_links.c.link_id, tier_names.c.name, *centre)
+        select(sla_partitions, release_links.c.link_id, tier_names.c.name, *_CENTRE)
         .select_from(sla_partitions)
         .outerjoin(tier_names, tier_names.c.tier_id == sla_partitions.c.tier_id)
         .join(clusters, clusters.c.id == sla_partitions.c.cluster_id)
