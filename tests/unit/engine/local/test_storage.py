@@ -78,6 +78,48 @@ def test_journal_that_is_a_pipe_or_nested_beyond_all_bounds_leaves_nothing(tmp_p
     assert read_journal(tmp_path / "file") is None
 
 
+def test_part_of_another_host_is_not_resumed(tmp_path: Path):
+    destination = tmp_path / "file"
+    part = PartFile(destination, "http://one.example/file")
+    part.write(0, b"01234")
+    part.close_for_resume(IDENTITY, RangeSet([(0, 4)]))
+    assert read_journal(destination, "http://one.example/file") is not None
+    for source in ("http://two.example/file", "https://one.example/file", "http://one.example:81/file"):
+        assert read_journal(destination, source) is None
+
+
+@pytest.mark.parametrize("has_older_journal", [False, True])
+def test_journal_that_cannot_be_written_leaves_nothing_that_no_run_could_use(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, has_older_journal: bool
+):
+    destination = tmp_path / "file"
+    part = PartFile(destination)
+    part.write(0, b"0123456789")
+    if has_older_journal:
+        part.checkpoint(IDENTITY, RangeSet([(0, 4)]))
+
+    def fill(path: Path, *_: object) -> None:
+        path.touch()
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as full:
+        full.setattr(Path, "write_text", fill)
+        with pytest.raises(StorageFailed):
+            part.close_for_resume(IDENTITY, RangeSet([(0, 9)]))
+    left = [build_journal_path(destination).name, build_part_path(destination).name] if has_older_journal else []
+    assert sorted(path.name for path in tmp_path.iterdir()) == left
+    assert read_journal(destination) == ((IDENTITY, RangeSet([(0, 4)])) if has_older_journal else None)
+
+
+def test_removing_a_part_removes_a_journal_that_was_being_written(tmp_path: Path):
+    destination = tmp_path / "file"
+    part = PartFile(destination)
+    part.write(0, b"0123456789")
+    build_journal_path(destination).with_name(build_journal_path(destination).name + ".new").touch()
+    part.discard()
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_torn_line_ends_the_journal(tmp_path: Path):
     destination = tmp_path / "file"
     part = PartFile(destination)
@@ -219,13 +261,6 @@ def test_a_part_of_another_source_is_not_gone_on_with(tmp_path: Path, source: st
     part.close_for_resume(identity, RangeSet([(0, 9)]))
     assert PartFile(destination, source).resume() is None
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_part_of_one_path_and_strong_etag_is_gone_on_with_by_another_name_of_the_host(tmp_path: Path):
-    part = PartFile(tmp_path / "file", "http://a/file")
-    part.write(0, b"0123456789")
-    part.close_for_resume(IDENTITY, RangeSet([(0, 9)]))
-    assert PartFile(tmp_path / "file", "http://a:8080/file").resume() == (IDENTITY, RangeSet([(0, 9)]))
 
 
 def test_runs_without_locks_have_parts_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

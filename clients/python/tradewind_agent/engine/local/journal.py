@@ -7,14 +7,15 @@ ending is hashed.
 
 import json
 import os
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from tradewind_agent.engine.local.identity import FileIdentity
 from tradewind_agent.engine.local.ranges import RangeSet
 
 _FORMAT = 1
+_DRAFT_SUFFIX = ".new"
 _LONGEST_STEM_BYTES = 224
 """File systems permit 255 bytes; the longest ending is that of a part among several, or of a journal being written."""
 
@@ -53,8 +54,8 @@ def _build_stem(name: str) -> str:
 def read_journal(destination: Path, source: str = "") -> tuple[FileIdentity, RangeSet] | None:
     """Return what an earlier run left of this file; ``None`` where nothing usable is left.
 
-    A validator means something for one address alone (RFC 9110 §8.8), so bytes of another ``source`` are of no use. One
-    server may go by several names or ports, which a strong ETag of the same path is taken to show.
+    A validator names versions of one resource alone (RFC 9110 §8.8.3): servers that count versions have the same one for
+    other bytes. So what another ``source`` has left is of no use, be it of another host or port with the same path.
     """
     try:
         path = build_journal_path(destination)
@@ -66,7 +67,7 @@ def read_journal(destination: Path, source: str = "") -> tuple[FileIdentity, Ran
         identity = FileIdentity(
             header["size_bytes"], header["etag"], header["last_modified"], header.get("has_strong_time") is True
         )
-        if header["format"] != _FORMAT or not _is_same_source(header.get("source", source), source, identity):
+        if header["format"] != _FORMAT or header.get("source", source) != source:
             return None
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return None
@@ -82,18 +83,24 @@ def read_journal(destination: Path, source: str = "") -> tuple[FileIdentity, Ran
     return identity, ranges
 
 
-def _is_same_source(left: str, source: str, identity: FileIdentity) -> bool:
-    if left == source:
-        return True
-    of_left, of_source = urlsplit(left), urlsplit(source)
-    is_same_path = (of_left.path, of_left.query) == (of_source.path, of_source.query)
-    return is_same_path and identity.etag is not None and identity.validator == identity.etag
-
-
 def write_journal(destination: Path, source: str, identity: FileIdentity, received: RangeSet) -> None:
     """Replace the journal atomically: a reader sees the old text or the new one."""
     header = {"format": _FORMAT, "source": source, **identity._asdict()}
     path = build_journal_path(destination)
-    fresh = path.with_name(path.name + ".new")
-    fresh.write_text("\n".join([json.dumps(header), *(json.dumps(each) for each in received)]) + "\n", "utf-8")
-    fresh.replace(path)
+    fresh = path.with_name(path.name + _DRAFT_SUFFIX)
+    text = "\n".join([json.dumps(header), *(json.dumps(each) for each in received)]) + "\n"
+    try:
+        fresh.write_text(text, "utf-8")
+        fresh.replace(path)
+    except OSError:
+        with suppress(OSError):
+            fresh.unlink()
+        raise
+
+
+def remove_journal(folder: str, name: str) -> None:
+    """Remove the journal of a file of this name, and what a crash has left of a newer one."""
+    path = os.path.join(folder, name_journal(name))
+    for each in (path, path + _DRAFT_SUFFIX):
+        with suppress(FileNotFoundError):
+            os.unlink(each)

@@ -13,7 +13,13 @@ from uuid import uuid4
 from tradewind_agent.engine.local.checksums import Checksum, RunningSum
 from tradewind_agent.engine.local.folder_names import FolderNames
 from tradewind_agent.engine.local.identity import FileIdentity
-from tradewind_agent.engine.local.journal import name_journal, name_part, read_journal, write_journal
+from tradewind_agent.engine.local.journal import (
+    name_journal,
+    name_part,
+    read_journal,
+    remove_journal,
+    write_journal,
+)
 from tradewind_agent.engine.local.local_files import (
     begin_writing,
     make_folders,
@@ -94,8 +100,7 @@ class PartFile:
         self._path = os.path.join(self.folder, name_part(self._name))
 
     def _remove_journal(self) -> None:
-        with suppress(FileNotFoundError):
-            os.unlink(os.path.join(self.folder, name_journal(self._name)))
+        remove_journal(self.folder, self._name)
 
     def may_be_there(self, names: FolderNames) -> bool:
         """Return whether the file, its part or its journal may be on the disk already."""
@@ -193,8 +198,14 @@ class PartFile:
         """Close; note the received ranges for another run, or remove the part where none could use it."""
         if self._fd is not None and (not received or not self._has_locks or identity.validator is None):
             self.discard()
-        self.checkpoint(identity, received)
-        self.close()
+        try:
+            self.checkpoint(identity, received)
+        except AgentError:  # such as of a full disk: an older journal is still right, and without one it is of no use
+            if not os.path.exists(os.path.join(self.folder, name_journal(self._name))):
+                self.discard()
+            raise
+        finally:
+            self.close()
 
     def add_to_sum(self, running: RunningSum, end: int) -> bool:
         """Add the bytes before ``end`` that are not in a sum yet; return whether the part was open for all of them.
