@@ -125,6 +125,7 @@ def test_a_fault_of_the_sink_comes_through_unchanged():
         b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: Chunked\r\nContent-Length: 9\r\n\r\n4\r\nbody\r\n0\r\n\r\n",
         b"HTTP/1.1 200 OK\nContent-Length: 4\n\nbody",
+        b"HTTP/1.1 200 OK\nTransfer-Encoding: chunked\nTransfer-Encoding: Chunked\n\n4\nbody\n0\n\n",
         b"HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n4\nbody\n0\n\n",
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0004 ;a=b\r\nbody\r\n00\r\nA: b\r\nC: d\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: identity\r\nContent-Length: 4\r\n\r\nbody",

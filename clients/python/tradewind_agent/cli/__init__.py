@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 import threading
+from io import TextIOWrapper
 
 from tradewind_agent.cli.quick_start import collect_seldom
 
@@ -20,6 +21,7 @@ NO_PLUGINS = ("PYDANTIC_DISABLE_PLUGINS", "__all__")
 def main() -> None:
     """Run the command line and leave with its exit code."""
     _open_closed_streams()
+    _escape_unprintable()
     collect_seldom()
     os.environ.setdefault(*NO_PLUGINS)
     sys.modules.setdefault(UNWANTED_MODULE, None)  # type: ignore[arg-type]  # makes Python treat it as missing
@@ -39,6 +41,14 @@ def _open_closed_streams() -> None:
                 os.dup2(opened, descriptor)
                 os.close(opened)
             setattr(sys, name, os.fdopen(descriptor, mode, closefd=False))
+
+
+def _escape_unprintable() -> None:
+    """Write characters that the locale lacks as escapes: names of files may have any."""
+    for stream in (sys.stdout, sys.stderr):
+        is_any_printed = stream.errors != "strict" and stream.encoding.lower() == "utf-8"
+        if not is_any_printed and isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _leave(code: int) -> None:

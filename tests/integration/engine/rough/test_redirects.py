@@ -69,7 +69,17 @@ def with_cookie(content: bytes, *, set_cookie: str) -> Answer:
     return answer
 
 
-@pytest.mark.parametrize("set_cookie", ["k=1", "k=1; Path=/; HttpOnly", "k=1; Expires=Wed, 01 Jan 2098 00:00:00 GMT"])
+@pytest.mark.parametrize(
+    "set_cookie",
+    [
+        "k=1",
+        "k=1; Path=/; HttpOnly",
+        "k=1; Expires=Wed, 01 Jan 2098 00:00:00 GMT",
+        "k=1; Max-Age=; Path=/",
+        'k=1; Path="/"',
+        "k=1; Domain=127.0.0.1",
+    ],
+)
 def test_cookie_of_a_redirect_is_sent_back(tmp_path: Path, set_cookie: str):
     _, server = copies(with_cookie(SMALL, set_cookie=set_cookie), tmp_path, SMALL)
     assert len(server.asked) == 2

@@ -4,12 +4,15 @@ It keeps and sends them by RFC 6265 in the main: to the host that set them, or t
 by their path and security.
 """
 
+import re
 from collections.abc import Sequence
 from email.message import Message
 from http.cookiejar import CookieJar
 from urllib.request import Request
 
 from tradewind_agent.engine.http.address import Url
+
+_SECONDS = re.compile(r"-?[0-9]+")
 
 
 class Jar:
@@ -29,9 +32,28 @@ class Jar:
 
     def store(self, url: Url, set_cookies: Sequence[str]) -> None:
         """Store what an answer from ``url`` sets; what is not understood is left out."""
-        for cookie in self._jar.make_cookies(_Answer(set_cookies), _to_request(url)):  # type: ignore[arg-type]
+        texts = [_leave_out_ignored(text, url.origin.host) for text in set_cookies]
+        for cookie in self._jar.make_cookies(_Answer(texts), _to_request(url)):  # type: ignore[arg-type]
             cookie.discard = True
             self._jar.set_cookie(cookie)
+
+
+def _leave_out_ignored(text: str, host: str) -> str:
+    """Return a Set-Cookie field without attributes that count for nothing (RFC 6265 §5.2), or say what holds anyway.
+
+    The library refuses the cookie for them, and a domain without a dot, be it the host that sets it.
+    """
+    pair, *attributes = text.split(";")
+    return ";".join([pair, *(each for each in attributes if not _is_ignored(each, host))])
+
+
+def _is_ignored(attribute: str, host: str) -> bool:
+    name, _, value = (part.strip().lower() for part in attribute.partition("="))
+    if name == "max-age":
+        return _SECONDS.fullmatch(value) is None
+    has_domains = "." in host and host[-1:].isalpha()  # else it is one name or an address
+    is_host_only = name == "domain" and value.lstrip(".") == host and not has_domains
+    return is_host_only or (name == "path" and not value.startswith("/"))
 
 
 class _Answer:

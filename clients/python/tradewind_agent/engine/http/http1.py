@@ -172,9 +172,10 @@ class ResponseHead(NamedTuple):
 def _settle_length(headers: dict[str, str]) -> None:
     """Leave one header that says where the body ends, and remove those that it outweighs."""
     coding = headers.get("transfer-encoding", "").lower()
-    if coding in ("", "identity"):
+    codings = {text.strip() for text in coding.split(",")} - {"", "identity"}
+    if not codings:
         headers.pop("transfer-encoding", None)
-    elif coding == "chunked":
+    elif codings == {"chunked"}:  # stated twice too, by a server and a proxy: nobody chunks chunks (RFC 9112 §7.1)
         headers.pop("content-length", None)
     else:
         raise MalformedResponse(f"the body is sent as {coding!r}, which was not asked for", retryable=False)
