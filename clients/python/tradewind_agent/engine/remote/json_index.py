@@ -2,12 +2,19 @@
 
 import json
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.http.retry import parse_http_date
-from tradewind_agent.engine.remote.index_page import IndexPage, ListingEntry, check_segment, parse_size, sum_rows
+from tradewind_agent.engine.remote.index_page import (
+    IndexPage,
+    ListingEntry,
+    check_segment,
+    parse_instant,
+    parse_size,
+    sum_rows,
+)
 from tradewind_agent.engine.remote.omissions import Omission, OmissionKind, make_name_omission
 from tradewind_agent.errors import UnsafeName, UnusableSource
 
@@ -19,6 +26,16 @@ _GOES_ON = (
     *("has_more", "hasMore", "truncated", "isTruncated"),
 )
 """Keys of documents that are not all of the index."""
+
+_COUNTS = frozenset(
+    {
+        *("total", "count", "total_count", "totalCount", "num_entries"),
+        *("total_entries", "totalEntries", "total_items", "totalItems"),
+    }
+)
+"""Keys of documents that count the entries of the folder."""
+
+_PAGES = frozenset({"pages", "total_pages", "totalPages", "page_count", "pageCount", "num_pages"})
 
 _UNSERVED = {
     "other": (OmissionKind.NOT_A_FILE, "is a pipe, a device or a socket"),
@@ -35,10 +52,11 @@ def parse_json_index(url: Url, body: bytes) -> IndexPage:
     UnusableSource : not JSON of a known form.
     """
     try:
-        document = json.loads(body)
-        if isinstance(document, dict) and any(document.get(key) for key in _GOES_ON):
-            raise UnusableSource(f"the index {url} is the first of several pages, of an unknown form")
+        # A server may write names as the bytes that they are.
+        document = json.loads(body.decode(json.detect_encoding(body), errors="surrogateescape"))
         rows: list[Mapping[str, Any]] = document["entries"] if isinstance(document, dict) else document
+        if isinstance(document, dict) and _goes_on(document, len(rows)):
+            raise UnusableSource(f"the index {url} is the first of several pages, of an unknown form")
         entries: list[ListingEntry] = []
         left_out: list[Omission] = []
         for row in rows:
@@ -60,6 +78,18 @@ def parse_json_index(url: Url, body: bytes) -> IndexPage:
         is_exact=True,
         keeps_times=any("size_bytes" in row for row in rows),  # serve-files
     )
+
+
+def _goes_on(document: Mapping[str, Any], rows: int) -> bool:
+    """Return whether a document says that it does not have all rows, itself or in an object such as ``pagination``."""
+    for key, value in document.items():
+        if key in _GOES_ON and value:
+            return True
+        if isinstance(value, int) and value > (rows if key in _COUNTS else 1 if key in _PAGES else value):
+            return True
+        if isinstance(value, dict) and _goes_on(value, rows):
+            return True
+    return False
 
 
 def _parse_name(row: Mapping[str, Any]) -> str:
@@ -90,17 +120,8 @@ def _parse_entry(url: Url, name: str, row: Mapping[str, Any]) -> ListingEntry:
 
 def _parse_modified_at(row: Mapping[str, Any]) -> datetime | None:
     if exact := row.get("modified_at"):
-        return _parse_instant(exact)
+        return parse_instant(exact)
     if text := row.get("mod_time"):
-        instant = _parse_instant(text)
+        instant = parse_instant(text)
         return None if instant is None else instant.replace(microsecond=0)  # Last-Modified has no fractions either
     return parse_http_date(row.get("mtime", ""))
-
-
-def _parse_instant(text: str) -> datetime | None:
-    """Return an instant in UTC; ``None`` where the calendar ends before it, as programs write that know none."""
-    try:
-        instant = datetime.fromisoformat(text)
-        return instant.replace(tzinfo=UTC) if instant.tzinfo is None else instant.astimezone(UTC)
-    except OverflowError:
-        return None

@@ -1,0 +1,122 @@
+"""Indexes in several pages, in several members of a gzip, and without a slash at the end of their address."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from tests.integration.engine.index_pages import SIZED, copied, look_up, page
+from tests.integration.engine.servers.rough_server import Answer, head
+from tradewind_agent.errors import UnusableSource
+
+
+def paged(pages: dict[str, str]) -> Answer:
+    """Answer by the query of the request."""
+
+    async def answer(asked, writer):
+        await page(pages.get(asked.query, pages[""]))(asked, writer)
+
+    return answer
+
+
+def test_all_pages_of_an_index_are_read(tmp_path: Path):
+    pages = {
+        "": SIZED + '<a href="?page=2">2</a>',
+        "page=2": SIZED.replace("a.bin", "b.bin") + '<a href="?page=1">1</a><a href="?page=3">3</a>',
+        "page=3": SIZED.replace("a.bin", "c.bin") + '<a href="?page=2">2</a>',
+    }
+    found, _ = look_up({"/": paged(pages)}, tmp_path)
+    assert copied(found, tmp_path) == ["a.bin", "b.bin", "c.bin"]
+
+
+def test_server_that_ignores_the_number_of_a_page_gets_one_more_request(tmp_path: Path):
+    found, asked = look_up({"/": paged({"": SIZED + '<a rel="next" href="?page=2">Next</a>'})}, tmp_path)
+    assert copied(found, tmp_path) == ["a.bin"]
+    assert len(asked) == 2
+
+
+def make_numbered(key: str, *, last: int = 3) -> dict[str, str]:
+    """Return pages with one file each, which link one another by their numbers."""
+    links = "".join(f'<a href="?{key}={number}">{number}</a> ' for number in range(1, last + 1))
+    rows = {number: SIZED.replace("a.bin", f"{number}.bin") + links for number in range(1, last + 1)}
+    return {"": rows[1], **{f"{key}={number}": row for number, row in rows.items()}}
+
+
+def test_pages_that_are_numbered_under_any_key_are_read_once_each(tmp_path: Path):
+    found, asked = look_up({"/": paged(make_numbered("seite"))}, tmp_path)
+    assert copied(found, tmp_path) == ["1.bin", "2.bin", "3.bin"]
+    assert (found.omissions, found.unclear) == ((), ())
+    assert len(asked) == 4
+
+
+def test_entries_that_every_page_shows_end_nothing_and_are_read_once(tmp_path: Path):
+    def show(name: str, following: str) -> str:
+        row = SIZED.replace("a.bin", name)
+        first, last = SIZED.replace("a.bin", "README"), '<a href="zz/">zz/</a> 2026-11-21 03:58 - '
+        return first + row + last + (f'<a rel="next" href="?page={following}">Next</a>' if following else "")
+
+    pages = {"": show("a", "2"), "page=2": show("b", "3"), "page=3": show("c", "")}
+    found, asked = look_up({"/": paged(pages), "/zz/": page(SIZED)}, tmp_path)
+    assert copied(found, tmp_path) == ["README", "a", "b", "c", "zz/a.bin"]
+    assert asked.count("/zz/") == 1
+
+
+def test_server_that_ignores_pages_and_shows_another_time_each_time_ends(tmp_path: Path):
+    count = iter(range(2, 10**9))
+
+    async def answer(asked, writer):
+        number = next(count)
+        await page(f'{SIZED} seen {number} times <a rel="next" href="?page={number}">Next</a>')(asked, writer)
+
+    found, asked = look_up({"/": answer}, tmp_path)
+    assert copied(found, tmp_path) == ["a.bin"]
+    assert len(asked) < 20
+
+
+def compressed(*members: bytes) -> Answer:
+    """Answer with a page in HTML, compressed, whatever its members are."""
+
+    async def answer(asked, writer):
+        body = b"".join(members)
+        fields = {"Content_Type": "text/html", "Content_Encoding": "gzip", "Content_Length": len(body)}
+        writer.write(head("200 OK", asked, **fields) + body)
+
+    return answer
+
+
+def test_index_in_several_members_of_a_gzip_is_read_to_its_end(tmp_path: Path):
+    first, second = gzip.compress(SIZED.encode()), gzip.compress(SIZED.replace("a.bin", "b.bin").encode())
+    found, _ = look_up({"/": compressed(first, second, bytes(7))}, tmp_path)
+    assert copied(found, tmp_path) == ["a.bin", "b.bin"]
+
+
+@pytest.mark.parametrize("cut", [b"", b"more", gzip.compress(b"x" * 1000)[:-9]])
+def test_index_behind_whose_gzip_something_else_follows_is_refused(tmp_path: Path, cut: bytes):
+    packed = gzip.compress(SIZED.encode())
+    members = (packed, cut) if cut else (packed[:-9],)
+    with pytest.raises(UnusableSource, match="its index is no gzip"):
+        look_up({"/": compressed(*members)}, tmp_path)
+
+
+def test_address_without_a_slash_that_shows_an_index_is_a_folder(tmp_path: Path):
+    index = page('<title>Index of /data</title><a href="/data/a.bin">a.bin</a> 2026-11-21 03:58 100')
+    found, _ = look_up({"/data": index, "/data/": index}, tmp_path, "/data")
+    assert copied(found, tmp_path) == ["a.bin"]
+    assert found.is_folder
+
+
+@pytest.mark.parametrize("source", ["/report", "/data?view=1"])
+def test_page_that_is_no_index_is_a_file(tmp_path: Path, source: str):
+    answers = {"/report": page("<title>Report</title>"), "/data": page("<title>Index of /data</title>")}
+    found, _ = look_up(answers, tmp_path, source)
+    assert len(found.jobs) == 1
+    assert not found.is_folder
+
+
+def test_index_of_a_proxy_that_changes_pages_is_read(tmp_path: Path):
+    async def answer(asked, writer):
+        fields = {"Content_Type": "text/html", "Content_Length": len(SIZED)}
+        writer.write(head("203 Non-Authoritative Information", asked, **fields) + SIZED.encode())
+
+    found, _ = look_up({"/": answer}, tmp_path)
+    assert copied(found, tmp_path) == ["a.bin"]
