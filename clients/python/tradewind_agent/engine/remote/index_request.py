@@ -181,8 +181,10 @@ def _unpack(answer: FetchedAnswer) -> bytes:
         raise UnusableSource(f"cannot list {answer.url}: its index is packed as {coding}, which was not asked for")
     try:
         return _unpack_gzip(answer.body)
-    except (zlib.error, ValueError) as error:
+    except zlib.error as error:
         raise UnusableSource(f"cannot list {answer.url}: its index is no gzip ({error})") from error
+    except ValueError as error:
+        raise UnusableSource(f"cannot list {answer.url}: its index {error}") from error
 
 
 def _unpack_gzip(packed: bytes) -> bytes:
@@ -194,6 +196,6 @@ def _unpack_gzip(packed: bytes) -> bytes:
         members.append(unpacker.decompress(packed, room))
         room -= len(members[-1])
         if not unpacker.eof or room <= 0:
-            raise ValueError(f"it is cut short, or has more than {_LONGEST_INDEX_BYTES} bytes")
+            raise ValueError(f"is cut short, or has more than {_LONGEST_INDEX_BYTES} bytes")
         packed = unpacker.unused_data
     return b"".join(members)
