@@ -191,7 +191,7 @@ def test_normal_form_of_a_path(path: str, normal: str):
     assert normalise_path(path) == normal
 
 
-def test_what_is_below_a_folder_is_as_it_is_written():
+def test_rest_of_a_path_below_a_folder_stays_as_it_is_written():
     assert find_below("/caf%C3%A9/", "/caf%c3%a9/x%2cy") == "x%2cy"
     assert find_below("/a/b/", "/a/") is None
     assert find_below("/a/", "/A/x") is None
