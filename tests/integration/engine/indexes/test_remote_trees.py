@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.engine.index_pages import SIZED, copied, look_up, page
+from tests.integration.engine.indexes.index_pages import SIZED, copied, look_up, page
 from tests.integration.engine.servers.rough_server import Answer, RoughServer, head, redirect, status
 from tests.integration.engine.transfers import options, plan
 from tradewind_agent.engine import TransferEngine, Url, list_downloads

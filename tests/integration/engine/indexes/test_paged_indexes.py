@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.engine.index_pages import SIZED, copied, look_up, page
+from tests.integration.engine.indexes.index_pages import SIZED, copied, look_up, page
 from tests.integration.engine.servers.rough_server import Answer, head
 from tradewind_agent.errors import UnusableSource
 
