@@ -35,18 +35,65 @@ def test_server_that_ignores_the_number_of_a_page_gets_one_more_request(tmp_path
     assert len(asked) == 2
 
 
-def make_numbered(key: str, *, last: int = 3) -> dict[str, str]:
+def make_numbered(key: str, *, last: int = 3, size: int = 1) -> dict[str, str]:
     """Return pages with one file each, which link one another by their numbers."""
-    links = "".join(f'<a href="?{key}={number}">{number}</a> ' for number in range(1, last + 1))
-    rows = {number: SIZED.replace("a.bin", f"{number}.bin") + links for number in range(1, last + 1)}
-    return {"": rows[1], **{f"{key}={number}": row for number, row in rows.items()}}
+    places = [f"{key}={number * size}" for number in range(last)]
+    links = "".join(f'<a href="?{place}">{number}</a> ' for number, place in enumerate(places, 1))
+    rows = [SIZED.replace("a.bin", f"{number}.bin") + links for number in range(1, last + 1)]
+    return {"": rows[0], **dict(zip(places, rows, strict=True))}
 
 
-def test_pages_that_are_numbered_under_any_key_are_read_once_each(tmp_path: Path):
-    found, asked = look_up({"/": paged(make_numbered("seite"))}, tmp_path)
+def test_pages_that_are_numbered_by_their_first_row_are_read_once_each(tmp_path: Path):
+    found, asked = look_up({"/": paged(make_numbered("start", size=10))}, tmp_path)
     assert copied(found, tmp_path) == ["1.bin", "2.bin", "3.bin"]
-    assert (found.omissions, found.unclear) == ((), ())
-    assert len(asked) == 4
+    assert (found.omissions, found.unread_pages) == ((), ())
+    assert len(asked) == 3
+
+
+@pytest.mark.parametrize("key", ["day", "year", "like", "seite"])
+def test_numbers_under_other_keys_are_not_requested(tmp_path: Path, key: str):
+    found, asked = look_up({"/": paged(make_numbered(key, last=120))}, tmp_path)
+    assert copied(found, tmp_path) == ["1.bin"]
+    assert (found.omissions, found.unread_pages, len(asked)) == ((), (), 1)
+
+
+async def fail(asked, writer):
+    writer.write(head("403 Forbidden", asked, Content_Length=0))
+
+
+async def move(asked, writer):
+    writer.write(head("302 Found", asked, Location="/old/", Content_Length=0))
+
+
+@pytest.mark.parametrize(
+    ("second", "reason"),
+    [
+        (fail, "403"),
+        (move, "no page of the same folder"),
+        (page("<input type=password>"), "no index"),
+    ],
+)
+def test_numbered_page_that_cannot_be_read_is_left_out_and_the_others_are_copied(tmp_path, second, reason):
+    first = page(SIZED + '<a href="?page=2">2</a>')
+
+    async def answer(asked, writer):
+        await (second if asked.query else first)(asked, writer)
+
+    found, _ = look_up({"/": answer, "/old/": page(SIZED.replace("a.bin", "b.bin"))}, tmp_path)
+    assert copied(found, tmp_path) == ["a.bin"]
+    (omission,) = found.omissions
+    assert omission.place.endswith("/?page=2")
+    assert reason in omission.reason
+
+
+def test_page_that_is_stated_as_the_next_and_cannot_be_read_refuses_the_index(tmp_path: Path):
+    first = page(SIZED + '<a rel="next" href="?page=2">Next</a>')
+
+    async def answer(asked, writer):
+        await (fail if asked.query else first)(asked, writer)
+
+    with pytest.raises(UnusableSource, match="403"):
+        look_up({"/": answer}, tmp_path)
 
 
 def test_entries_that_every_page_shows_end_nothing_and_are_read_once(tmp_path: Path):
@@ -105,12 +152,23 @@ def test_address_without_a_slash_that_shows_an_index_is_a_folder(tmp_path: Path)
     assert found.is_folder
 
 
-@pytest.mark.parametrize("source", ["/report", "/data?view=1"])
-def test_page_that_is_no_index_is_a_file(tmp_path: Path, source: str):
-    answers = {"/report": page("<title>Report</title>"), "/data": page("<title>Index of /data</title>")}
-    found, _ = look_up(answers, tmp_path, source)
+@pytest.mark.parametrize("title", ["Report", "Index of", "Contents", "Index of Economic Freedom", "Index of /other"])
+@pytest.mark.parametrize("source", ["/report", "/report?view=1"])
+def test_page_that_is_not_titled_as_the_index_of_its_address_is_a_file(tmp_path: Path, source: str, title: str):
+    shown = page(f'<title>{title}</title><a href="/report/fig1.png">fig1.png</a> 2026-11-21 03:58 100')
+    found, asked = look_up({"/report": shown, "/report/": shown}, tmp_path, source)
     assert len(found.jobs) == 1
     assert not found.is_folder
+    assert len(asked) == (1 if "?" in source else 2)
+
+
+def test_folder_that_redirects_to_itself_with_a_slash_costs_one_request_more(tmp_path: Path):
+    async def redirect(asked, writer):
+        writer.write(head("301 Moved Permanently", asked, Location="/data/", Content_Length=0))
+
+    found, asked = look_up({"/data": redirect, "/data/": page(SIZED)}, tmp_path, "/data")
+    assert copied(found, tmp_path) == ["a.bin"]
+    assert asked == ["/data", "/data/", "/data/"]
 
 
 def test_index_of_a_proxy_that_changes_pages_is_read(tmp_path: Path):

@@ -1,10 +1,10 @@
-"""Links at or below the folder of an index: entries, left out with a reason, or unclear, but never dropped silently."""
+"""Links of an index that are no plain names: entries, left out with a reason, or none of the folder's."""
 
 import pytest
 
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.remote.index_page import IndexPage
-from tradewind_agent.engine.remote.link_paths import find_below, normalise_path
+from tradewind_agent.engine.remote.link_paths import find_below, normalise_path, normalise_place
 from tradewind_agent.engine.remote.listing import parse_index
 
 URL = Url.parse("http://host/data/")
@@ -30,8 +30,8 @@ def list_places(page: IndexPage) -> list[str]:
         ('<a href="?path=set/sub">sub</a>', "?path=set/sub"),
         ('<a href="?download=b.bin">b.bin</a>', "?download=b.bin"),
         ('<a href="?C=N;O=D&amp;dir=sub&amp;sort=name">sub/</a>', "?C=N;O=D&dir=sub&sort=name"),
-        ('<a href="?dl=1&amp;f=b.bin">Get</a>', "?dl=1&f=b.bin"),
-        (f'<table><tr><td>{ROW}</td></tr><tr><td><a href="?id=17">b.bin</a></td></tr></table>', "?id=17"),
+        ('<a href="?file=17">b.bin</a>', "?file=17"),
+        ('<a href="?prefix=y/">y/</a>', "?prefix=y/"),
     ],
 )
 def test_file_or_folder_that_a_query_alone_names_is_left_out(link: str, place: str):
@@ -59,25 +59,47 @@ def test_file_or_folder_that_a_query_alone_names_is_left_out(link: str, place: s
         '<a href="mailto:a@b.test">a@b.test</a>',
         f'<ul><li>{ROW}</li></ul><nav><ul><li><a href="/login">login</a></li></ul></nav>',
         '<a href="?info=a.bin">a.bin</a><a href="a.bin?page=1"></a>',
+        '<a href="?download=tar_gz">Download .tar.gz</a> <a href="?download=zip">zip</a> <a href="?zip">zip</a>',
+        '<a href="?sort=size&amp;order=asc&amp;limit=10&amp;offset=0">Size</a>',
+        '<a href="?version=1.0">1.0</a> <a href="?ref=v1.2">v1.2</a> <a href="?site=example.org">example.org</a>',
+        '<a href="?name=A">A</a> <a href="?type=csv">csv</a> <a href="?tag=ocean">ocean</a>',
+        '<a href="?delete=a.bin">Delete</a> <a href="?file=a.bin&amp;action=rename">Rename</a>',
+        '<a href="?year=2019">2019</a> <a href="?year=2020">2020</a> <a href="?rate=1">1</a> <a href="?rate=2">2</a>',
+        '<a href="?print=1">Print</a> <a href="?login">Log in</a> <a href="?token=ab1c">x</a> <a href="?p=/sub">y</a>',
+        '<a href="deep/down">More</a> <a href="docs/api/">API</a> <a href="css/a.css">style</a>',
+        '<a href="a.bin/view">a.bin</a> 2026-11-21 03:58 100',
+        '<a href="http://host:81/data/b">More</a> <a href="https://doi.org/10.1234/abc.5">10.1234/abc.5</a>',
     ],
 )
-def test_other_views_of_the_folder_and_places_above_it_say_nothing(link: str):
-    page = html(ROW + link)
+@pytest.mark.parametrize("form", ["{}{}", "<table><tr><td>{}</td><td>{}</td></tr></table>", "<ul><li>{}<li>{}</ul>"])
+def test_other_views_of_the_folder_and_places_of_their_own_say_nothing(form: str, link: str):
+    page = html(form.format(ROW, link))
     assert [entry.name for entry in page.entries] == ["a.bin"]
-    assert page.left_out == ()
+    assert page.left_out == page.unread_pages == ()
 
 
 @pytest.mark.parametrize(
-    "link", ['<a href="?x=1">More</a>', '<a href="deep/down">More</a>', '<a href="http://host:81/data/b">More</a>']
+    "link",
+    [
+        '<a href="/alice">alice</a>',
+        '<a href="https://spdx.org/licenses/MIT">MIT</a>',
+        '<a href="/news">news</a> <a href="/people">people</a>',
+        '<a href="/">root</a>/<a href="/data">data</a>',
+        '<a href="../2019">2019</a> <a href="../2020">2020</a>',
+    ],
 )
-def test_link_that_may_be_anything_is_unclear(link: str):
-    page = html(ROW + link)
-    assert (list_places(page), len(page.unclear)) == ([], 1)
+@pytest.mark.parametrize(
+    "form", ["<table><tr><td>{}</td><td>{}</td></tr></table>", "<ul><li>{}<li>{}</ul>", "<pre>{}  {}</pre>"]
+)
+def test_menus_and_columns_among_the_rows_are_none_of_the_folders_files(form: str, link: str):
+    page = html(form.format(ROW, link))
+    assert [entry.name for entry in page.entries] == ["a.bin"]
+    assert page.left_out == page.unread_pages == ()
 
 
-@pytest.mark.parametrize("link", ['<a href="?C=N;O=D">Name</a>', '<a href="/x/y">More</a>', '<a href="/">Home</a>'])
-def test_page_furniture_is_not_unclear(link: str):
-    assert html(ROW + link).unclear == ()
+@pytest.mark.parametrize("query", ["page=7", "offset=100"])
+def test_page_of_an_index_that_is_not_read_is_noted(query: str):
+    assert html(f'{ROW}<a href="?{query}">Last</a>').unread_pages == (f"http://host/data/?{query}",)
 
 
 def test_folder_above_in_a_listing_by_query_is_not_left_out():
@@ -91,7 +113,7 @@ def test_folder_above_in_a_listing_by_query_is_not_left_out():
         ('<a href="sub/b.bin">sub/b.bin</a>', ("sub/b.bin", False, None)),
         ('<a href="sub/b.bin">b.bin</a>', ("sub/b.bin", False, None)),
         ('<a href="sub/LICENSE">sub/LICENSE</a>', ("sub/LICENSE", False, None)),
-        ('<a href="sub/x">Get</a> 2026-11-21 03:58 100', ("sub/x", False, None)),
+        ('<a href="sub/x">x</a> 2026-11-21 03:58 100', ("sub/x", False, None)),
         ('<a href="one/two/">one/two/</a>', ("one/two", True, None)),
         ('<a href="s%2cb/c%20d.bin">c d.bin</a>', ("s,b/c d.bin", False, "/data/s%2cb/c%20d.bin")),
     ],
@@ -99,7 +121,7 @@ def test_folder_above_in_a_listing_by_query_is_not_left_out():
 def test_file_deep_below_the_folder_is_an_entry_with_its_path(link: str, entry: tuple[str, bool, str | None]):
     page = html(link)
     assert list_entries(page) == [entry]
-    assert page.left_out == page.unclear == ()
+    assert page.left_out == page.unread_pages == ()
 
 
 def test_button_that_leads_to_a_deep_file_adds_nothing_to_its_name():
@@ -107,7 +129,7 @@ def test_button_that_leads_to_a_deep_file_adds_nothing_to_its_name():
     for text in (name + button, button + name):
         page = html(text)
         assert list_entries(page) == [("files/b.bin", False, "/data/files/b.bin?download=1")]
-        assert page.left_out == page.unclear == ()
+        assert page.left_out == page.unread_pages == ()
 
 
 def test_segment_that_would_leave_the_folder_costs_a_deep_entry():
@@ -141,16 +163,6 @@ def test_link_under_the_other_scheme_of_the_same_host_is_one_of_the_same_server(
 
 
 @pytest.mark.parametrize(
-    "link",
-    ['<a href="/raw/README">README</a>', '<a href="/raw/c.bin">c.bin (7 kB)</a>', '<a href="/raw/d.bin">d.bin</a>'],
-)
-def test_file_elsewhere_in_a_row_of_the_listing_is_left_out(link: str):
-    page = html(f"<table><tr><td>{ROW}</td></tr><tr><td>{link}</td></tr></table>")
-    assert len(page.left_out) == 1
-    assert "not in that folder" in page.left_out[0].reason
-
-
-@pytest.mark.parametrize(
     ("folder", "link"),
     [
         ("/caf%c3%a9/", "/caf%C3%A9/a.bin"),
@@ -158,7 +170,6 @@ def test_file_elsewhere_in_a_row_of_the_listing_is_left_out(link: str):
         ("/%7eu/", "/~u/a.bin"),
         ("/x/../d/", "/d/a.bin"),
         ("/d/", "http://host/x/../d/a.bin"),
-        ("/Data/", "/data/a.bin"),
     ],
 )
 def test_folder_is_the_same_however_it_is_escaped_and_links_are_requested_as_written(folder: str, link: str):
@@ -169,10 +180,33 @@ def test_folder_is_the_same_however_it_is_escaped_and_links_are_requested_as_wri
     assert page.left_out == ()
 
 
+def test_folder_whose_page_names_it_in_another_case_is_the_same():
+    text = '<title>host - /data/</title><H1>host - /Data/</H1><pre><A HREF="/Data/a.bin">a.bin</A></pre>'
+    assert list_entries(html(text)) == [("a.bin", False, "/Data/a.bin")]
+
+
+def test_folder_of_another_case_is_another_folder():
+    page = html('<title>Index of /r/</title><a href="/R/manual.pdf">manual.pdf</a>', Url.parse("http://host/r/"))
+    assert page.entries == ()
+    assert list_places(page) == ["http://host/R/manual.pdf"]
+
+
 def test_case_matters_where_a_page_links_below_its_folder_as_it_was_requested():
     page = html(f'{ROW}<a href="/DATA/b.bin">b.bin</a>')
     assert [entry.name for entry in page.entries] == ["a.bin"]
     assert list_places(page) == ["http://host/DATA/b.bin"]
+
+
+@pytest.mark.parametrize(
+    ("place", "normal"),
+    [
+        ("http://host/a/../b?f=/x/../b", "http://host/b?f=/x/../b"),
+        ("/%7Eu/a.bin?f=%7e", "/~u/a.bin?f=%7e"),
+        ("http://host/a", "http://host/a"),
+    ],
+)
+def test_query_of_an_address_is_what_it_is_written_as(place: str, normal: str):
+    assert normalise_place(place) == normal
 
 
 @pytest.mark.parametrize(
@@ -198,9 +232,12 @@ def test_rest_of_a_path_below_a_folder_stays_as_it_is_written():
     assert find_below("/a/", "/A/x", ignores_case=True) == "x"
 
 
-def test_ampersand_of_a_query_is_no_character_reference():
-    page = html('<a href="a.bin?x=1&copy=2&lt=3&amp;y=4">a.bin</a>')
-    assert list_entries(page) == [("a.bin", False, "/data/a.bin?x=1&copy=2&lt=3&y=4")]
+@pytest.mark.parametrize(
+    "attribute",
+    ["onclick=\"location.href='/dl?id=1&f=2'\"", 'title="use href=x&y"', 'xlink:href="t?a=1&b"', 'data-href="q?a&b"'],
+)
+def test_address_of_a_link_is_its_href_and_no_other_attribute(attribute: str):
+    assert list_entries(html(f'<a {attribute} href="a.bin">a.bin</a>')) == [("a.bin", False, None)]
 
 
 def test_page_without_a_type_is_html_if_it_starts_so():

@@ -17,7 +17,7 @@ from tradewind_agent.engine.remote.index_page import (
     sum_rows,
 )
 from tradewind_agent.engine.remote.link_paths import find_below, resolve_link
-from tradewind_agent.engine.remote.next_page import IS_UNREAD_PAGE, find_pages, find_unread_next
+from tradewind_agent.engine.remote.next_page import IS_UNREAD_PAGE, find_next_page, find_unread_next
 from tradewind_agent.engine.remote.omissions import Omission, OmissionKind, make_name_omission
 from tradewind_agent.engine.remote.page_checks import INDEX_TITLE, is_other_page, is_program_name
 from tradewind_agent.engine.remote.page_links import DATE_AND_SIZE, PLAIN_CHILD, PageLinks, find_file_behind_folder
@@ -30,6 +30,8 @@ _NGINX_ROWS = re.compile(rb'<pre><a href="\.\./">\.\./</a>\r\n(?P<rows>.*)</pre>
 _NGINX_ROW = re.compile(
     rb'<a href="(' + PLAIN_CHILD.pattern.encode() + rb')">[^<\r]*</a> +\d\d-\w{3}-\d{4} \d\d:\d\d +(\d{1,18}|-)\r\n'
 )
+
+_FOLDER_TITLE = re.compile(r"(?:index of|directory listing for) (/.*)", re.IGNORECASE)
 
 _SUMMED_AT_ONCE = 1 << 16
 
@@ -56,6 +58,18 @@ def is_folder_index(url: Url, body: bytes) -> bool:
     """
     page = AnchorReader(_decode(body))
     return INDEX_TITLE.match(page.title) is not None or any(_leads_below(url, anchor.href) for anchor in page.anchors)
+
+
+def is_titled_folder(url: Url, body: bytes) -> bool:
+    """Return whether the page of ``url``, without a slash at its end, is titled as its index, and lists anything."""
+    page = AnchorReader(_decode(body))
+    titled = _FOLDER_TITLE.fullmatch(" ".join(page.title.split()))
+    path = unquote(url.path, errors="surrogateescape")
+    return (
+        titled is not None
+        and titled[1].rstrip("/") == path
+        and any(_leads_below(url, each.href) for each in page.anchors)
+    )
 
 
 def _leads_below(url: Url, href: str) -> bool:
@@ -109,10 +123,10 @@ def _make_entry(
 
 def _parse_anchors(url: Url, text: str) -> IndexPage:
     page = AnchorReader(text)
-    next_page, more_pages = find_pages(url, page)
-    links = PageLinks(url, page, pages=[*more_pages, *([] if next_page is None else [next_page])])
+    next_page, is_guess = find_next_page(url, page)
+    links = PageLinks(url, page, next_page)
     left_out = dict(links.left_out)
-    if (unread := find_unread_next(url, page)) is not None:
+    if (unread := find_unread_next(url, page.next_href)) is not None:
         left_out[str(unread)] = IS_UNREAD_PAGE
     entries, bad_names = _make_entries(url, links, left_out)
     folders = tuple(
@@ -122,7 +136,7 @@ def _parse_anchors(url: Url, text: str) -> IndexPage:
         has_links=bool(page.anchors),
         is_other=(page.has_password or not left_out) and is_other_page(url, page, entries),
         next_page=next_page,
-        more_pages=more_pages,
+        is_guess=is_guess,
         entries=tuple(entries),
         left_out=(
             *bad_names,
@@ -132,7 +146,7 @@ def _parse_anchors(url: Url, text: str) -> IndexPage:
                 if not place.startswith(folders)  # those are found there
             ),
         ),
-        unclear=tuple(place for place in links.unclear if not place.startswith(folders)),
+        unread_pages=tuple(links.unread_pages),
         rows=sum_rows(
             sorted(
                 f"{child} {' '.join(behind.split())}"

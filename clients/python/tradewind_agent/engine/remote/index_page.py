@@ -64,9 +64,9 @@ class IndexPage:
     ``left_out`` : links that look like files and cannot be copied from here.
     ``rows`` : sum of all entries as the page shows them, dates included; two pages of one sum show the same folder.
     ``has_links`` : whether a page of HTML links anything at all, as an index does, if only what is above it.
-    ``unclear`` : addresses that it links and that may hold further files: they are not copied, and nothing is removed.
+    ``unread_pages`` : further pages that it links and that nothing leads to in order: nothing may be removed.
     ``next_page`` : where the listing goes on.
-    ``more_pages`` : further pages that it links by their numbers.
+    ``is_guess`` : whether that is a page which it numbers, and not one that it calls the next.
     ``is_exact`` : the page says of each entry whether it is a file; links may be anything.
     ``keeps_times`` : the server stores the times of files that are sent to it.
     ``is_other`` : the page is hardly an index: an error, or a form to log in.
@@ -75,14 +75,9 @@ class IndexPage:
     entries: Sequence[ListingEntry]
     left_out: tuple[Omission, ...] = ()
     rows: bytes = b""
-    unclear: tuple[str, ...] = ()
+    unread_pages: tuple[str, ...] = ()
     next_page: Url | None = None
-    more_pages: tuple[Url, ...] = ()
-
-    def list_pages(self) -> tuple[Url, ...]:
-        """Return the pages that this one leads to."""
-        return (*(() if self.next_page is None else (self.next_page,)), *self.more_pages)
-
+    is_guess: bool = False
     is_exact: bool = False
     keeps_times: bool = False
     has_links: bool = True

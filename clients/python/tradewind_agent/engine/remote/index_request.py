@@ -90,11 +90,17 @@ class IndexClient:
 
     async def _read_on(self, place: Url, page: IndexPage) -> IndexPage:
         """Return a page together with those that it leads to."""
-        if not page.list_pages():
+        if page.next_page is None:
             return page
         joined = JoinedPages(place, page)
-        while (following := joined.find_next()) is not None:
-            joined.add((await self._read_page(following))[1])
+        while joined.next_page is not None:
+            following = joined.next_page
+            try:
+                joined.add(*await self._read_page(following))
+            except UnusableSource as error:
+                if not joined.is_guess:
+                    raise
+                joined.leave_out(following, f"cannot be read ({error})")
         return joined.join()
 
     async def read_properties(self, url: Url) -> tuple[Url, IndexPage] | None:
@@ -121,21 +127,21 @@ class IndexClient:
 
     async def follow_to_folder(self, source: Url) -> Url:
         """Return the folder that a URL without a slash at its end is redirected to, or shows; else the URL itself."""
-        found = await self.probe(source, shows_index="?" not in source.target) if source.name else None
-        if found is None or found.folder is None or not found.folder.is_folder_of(source):
-            return source
-        return found.folder
+        found = await self.probe(source, is_named=True) if source.name else None
+        return source if found is None or found.folder is None else found.folder
 
-    async def probe(self, url: Url, *, shows_index: bool = True) -> ProbedAddress | None:
+    async def probe(self, url: Url, *, is_named: bool = False) -> ProbedAddress | None:
         """Return what ``url``, without a slash at its end, stands for; ``None`` where the server does not say.
 
-        A folder redirects to itself with a slash, or answers with its index, where it ``shows_index``.
+        A folder redirects to itself with a slash, or answers with its index. One that the user has named may be a page
+        of any kind: its title has to say that it is an index.
         """
+        may_be_index = not is_page_name(url.name) and not (is_named and "?" in url.target)
         try:
             async with self._gate:
                 answer = await fetch(url, self._once, {"Accept-Encoding": "identity"}, method="HEAD")
                 is_page = answer.head.status in _FOUND and _find_media_type(answer) in HTML_TYPES
-                if is_page and shows_index and not is_page_name(url.name):
+                if is_page and may_be_index and not answer.url.is_folder_of(url):
                     answer = await fetch(url, self._once, _AS_HTML)
         except (FileFault, UnusableSource):
             return None
@@ -143,16 +149,16 @@ class IndexClient:
             return ProbedAddress(folder=answer.url)
         if answer.head.status not in _FOUND:
             return None
-        if answer.body and _is_index(answer):
+        if answer.body and (answer.url == url or not is_named) and _is_index(answer, is_named=is_named):
             return ProbedAddress(folder=Url(answer.url.origin, answer.url.path + "/", answer.url.login))
         return ProbedAddress(size_bytes=answer.stated_bytes)
 
 
-def _is_index(answer: FetchedAnswer) -> bool:
-    from tradewind_agent.engine.remote.html_index import is_folder_index  # noqa: PLC0415 -- see `_parse`
+def _is_index(answer: FetchedAnswer, *, is_named: bool) -> bool:
+    from tradewind_agent.engine.remote.html_index import is_folder_index, is_titled_folder  # noqa: PLC0415 -- see `_parse`
 
     try:
-        return is_folder_index(answer.url, _unpack(answer))
+        return (is_titled_folder if is_named else is_folder_index)(answer.url, _unpack(answer))
     except UnusableSource:
         return False
 

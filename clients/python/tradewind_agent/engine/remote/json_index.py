@@ -27,15 +27,13 @@ _GOES_ON = (
 )
 """Keys of documents that are not all of the index."""
 
-_COUNTS = frozenset(
-    {
-        *("total", "count", "total_count", "totalCount", "num_entries"),
-        *("total_entries", "totalEntries", "total_items", "totalItems"),
-    }
-)
-"""Keys of documents that count the entries of the folder."""
+_PAGE_KEYS = frozenset({"page", "limit", "offset", "per_page", "perPage", "next"})
+"""Keys of objects whose counts are those of the folder; the document is a page of it."""
 
-_PAGES = frozenset({"pages", "total_pages", "totalPages", "page_count", "pageCount", "num_pages"})
+_COUNTS = frozenset({"total", "count", "total_count", "totalCount", "total_entries", "totalEntries", "total_items"})
+_PAGES = frozenset({"pages", "total_pages", "totalPages", "page_count", "pageCount"})
+_PARTS = ("pagination", "paging", "meta", "links")
+"""Objects of a document that speak of its pages."""
 
 _UNSERVED = {
     "other": (OmissionKind.NOT_A_FILE, "is a pipe, a device or a socket"),
@@ -82,14 +80,17 @@ def parse_json_index(url: Url, body: bytes) -> IndexPage:
 
 def _goes_on(document: Mapping[str, Any], rows: int) -> bool:
     """Return whether a document says that it does not have all rows, itself or in an object such as ``pagination``."""
-    for key, value in document.items():
-        if key in _GOES_ON and value:
-            return True
-        if isinstance(value, int) and value > (rows if key in _COUNTS else 1 if key in _PAGES else value):
-            return True
-        if isinstance(value, dict) and _goes_on(value, rows):
-            return True
-    return False
+    parts = (document, *(document.get(key) for key in _PARTS))
+    return any(_says_more(part, rows) for part in parts if isinstance(part, dict))
+
+
+def _says_more(part: Mapping[str, Any], rows: int) -> bool:
+    if any(part.get(key) for key in _GOES_ON):
+        return True
+    if _PAGE_KEYS.isdisjoint(part):
+        return False
+    numbers = {key: value for key, value in part.items() if isinstance(value, int)}
+    return any(value > rows if key in _COUNTS else key in _PAGES and value > 1 for key, value in numbers.items())
 
 
 def _parse_name(row: Mapping[str, Any]) -> str:

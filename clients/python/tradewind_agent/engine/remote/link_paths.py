@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from urllib.parse import parse_qsl
 
 from tradewind_agent.engine.http.address import DEFAULT_PORTS, Origin, Url
 from tradewind_agent.errors import UnusableSource
@@ -20,6 +21,12 @@ def normalise_path(path: str) -> str:
     return remove_dots(path)
 
 
+def normalise_place(place: str) -> str:
+    """Return an address or request target with its path in normal form; a query is what it is written as."""
+    path, mark, query = place.partition("?")
+    return normalise_path(path) + mark + query
+
+
 def _normalise_escape(escape: re.Match[str]) -> str:
     character = chr(int(escape[1], 16))
     return character if character in _UNRESERVED else escape[0].upper()
@@ -30,7 +37,7 @@ def remove_dots(path: str) -> str:
     if "/." not in path:
         return path
     segments: list[str] = []
-    *folders, name = path.split("/")[1:]
+    head, *folders, name = path.split("/")
     for segment in folders:
         if segment == "..":
             del segments[-1:]
@@ -38,7 +45,7 @@ def remove_dots(path: str) -> str:
             segments.append(segment)
     if name == "..":
         del segments[-1:]
-    return "/" + "".join(f"{segment}/" for segment in segments) + (name if name not in (".", "..") else "")
+    return f"{head}/" + "".join(f"{segment}/" for segment in segments) + (name if name not in (".", "..") else "")
 
 
 def resolve_link(folder: Url, base: Url, href: str) -> Url | None:
@@ -71,6 +78,11 @@ def find_below(folder: str, path: str, *, ignores_case: bool = False) -> str | N
     head = normalise_path("/".join(above) + "/")
     is_same = head == normal or (ignores_case and head.casefold() == normal.casefold())
     return below if is_same else None
+
+
+def list_pairs(url: Url) -> list[tuple[str, str]]:
+    """Return the keys and values of the query of an address."""
+    return parse_qsl(url.target.partition("?")[2], keep_blank_values=True, errors="surrogateescape")
 
 
 def list_folders_above(path: str) -> Iterator[str]:

@@ -8,9 +8,8 @@ from tradewind_agent.engine.http.http1 import ResponseHead
 from tradewind_agent.engine.remote.html_index import parse_html_index
 from tradewind_agent.engine.remote.index_page import IndexPage
 from tradewind_agent.engine.remote.json_index import parse_json_index
-from tradewind_agent.engine.remote.link_paths import resolve_link
 from tradewind_agent.engine.remote.media_types import HTML_TYPES, parse_media_type
-from tradewind_agent.engine.remote.next_page import IS_UNREAD_PAGE, find_linked_page, find_stated_link
+from tradewind_agent.engine.remote.next_page import IS_UNREAD_PAGE, find_linked_page, find_stated_link, find_unread_next
 from tradewind_agent.engine.remote.omissions import Omission, OmissionKind
 from tradewind_agent.engine.remote.page_checks import is_cut_short
 from tradewind_agent.engine.remote.xml_index import XML_TYPES, parse_xml_index
@@ -30,12 +29,13 @@ def parse_answer(url: Url, head: ResponseHead, body: bytes) -> IndexPage:
     if head.until_close and _find_type(content_type, body) in HTML_TYPES and is_cut_short(body):
         raise UnusableSource(f"cannot list {url}: its index has no end, so that files may be missing in it")
     page = parse_index(url, content_type, body)
-    linked, href = find_linked_page(url, head.headers), find_stated_link(head.headers)
-    if page.next_page is not None or href is None:
+    if page.next_page is not None and not page.is_guess:
         return page
-    unread = resolve_link(url, url, href)
-    if linked is not None or unread is None or unread.target == url.target:
-        return replace(page, next_page=linked)
+    if (linked := find_linked_page(url, head.headers)) is not None:
+        return replace(page, next_page=linked, is_guess=False)
+    unread = find_unread_next(url, find_stated_link(head.headers))
+    if unread is None:
+        return page
     reason = IS_UNREAD_PAGE.format(page=url)
     return replace(page, left_out=(*page.left_out, Omission(str(unread), reason, OmissionKind.NOT_A_FILE)))
 

@@ -1,13 +1,11 @@
-"""Where an index that is shown in pages goes on: links of the page, or a header field of its answer."""
+"""Where an index that is shown in pages goes on: a link of the page, or a header field of its answer."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
-from urllib.parse import parse_qsl
+from collections.abc import Mapping, Sequence
 
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.remote.anchors import Anchor, AnchorReader
-from tradewind_agent.engine.remote.link_paths import normalise_path, resolve_link
+from tradewind_agent.engine.remote.link_paths import find_below, list_pairs, normalise_path, resolve_link
 from tradewind_agent.engine.remote.media_types import is_page_name
 
 IS_UNREAD_PAGE = "is where {page} goes on, and no page of the same folder; copy it by its own address or a manifest"
@@ -22,71 +20,61 @@ _IS_NEXT = re.compile(r"""\brel\s*=\s*(?:"[^"]*\bnext\b[^"]*"|next\b)""", re.IGN
 _NUMBER = re.compile(r"[0-9]{1,9}")
 
 
-def has_page_key(key: str) -> bool:
-    """Return whether a key of a query is one that usually chooses the page of a listing."""
-    return key.lower() in _NUMBER_KEYS | _PLACE_KEYS
+def has_page_key(url: Url) -> bool:
+    """Return whether an address has a key that usually chooses the page of a listing."""
+    return any(key.lower() in _NUMBER_KEYS | _PLACE_KEYS for key, _ in list_pairs(url))
 
 
-def find_pages(url: Url, page: AnchorReader) -> tuple[Url | None, tuple[Url, ...]]:
-    """Return the address of the page behind this one of the same folder, if any, and those of all that are numbered.
+def is_later_page(url: Url) -> bool:
+    """Return whether an address is that of a page of a listing, by its number, and not of the first one."""
+    return any(number > 1 for number in (*_list_numbers(url), *_list_numbers(url, _PLACE_KEYS)))
 
-    Pages link it with ``rel="next"``, as "Next", or by the number that follows their own number.
+
+def find_next_page(url: Url, page: AnchorReader) -> tuple[Url | None, bool]:
+    """Return the address of the page behind this one of the same folder, and whether it is a guess.
+
+    Pages link it with ``rel="next"``, as "Next", or by the number that follows their own number. ``None`` where this is
+    the last or only one.
     """
-    stated = _resolve(url, page.next_href, is_stated=True) if page.next_href else None
+    if page.next_href and (place := _resolve(url, page.next_href, is_stated=True)) is not None:
+        return place, False
     resolved = ((anchor, _resolve(url, anchor.href)) for anchor in page.anchors if "?" in anchor.href)
     linked = [(anchor, place) for anchor, place in resolved if place is not None]
-    return stated if stated is not None else _find_following(url, linked), _list_numbered(url, linked)
-
-
-def _find_following(url: Url, linked: Sequence[tuple[Anchor, Url]]) -> Url | None:
-    """Return the page that is linked as the next, or by the number that follows the own one."""
     starts_at_0 = any(0 in _list_numbers(place) for _, place in linked)
     number = max(_list_numbers(url), default=0 if starts_at_0 else 1)
     for anchor, place in linked:
         if number + 1 in _list_numbers(place):
-            return place
-        is_labelled = bool(anchor.label) and _NEXT_LABEL.fullmatch(anchor.label) is not None
-        if is_labelled and any(has_page_key(key) for key, _ in _list_pairs(place)):
-            return place
-    return None
+            return place, True
+        if anchor.label and _NEXT_LABEL.fullmatch(anchor.label) is not None and has_page_key(place):
+            return place, False
+    return _find_numbered(url, linked), True
 
 
-def _list_numbered(url: Url, linked: Sequence[tuple[Anchor, Url]]) -> tuple[Url, ...]:
-    """Return the links whose labels number them, as 1, 2, 3, and that differ in one number alone.
+def _find_numbered(url: Url, linked: Sequence[tuple[Anchor, Url]]) -> Url | None:
+    """Return the page that begins next behind this one, of those that are labelled 2, 3, … and begin at a row each.
 
-    Choices such as 10, 25 or 50 rows a page do not follow one another.
+    Years and other numbers are no such labels: page 3 begins at twice the row that page 2 begins at.
     """
-    rows: dict[tuple[object, ...], dict[int, Url]] = {}
+    own = max(_list_numbers(url, _PLACE_KEYS), default=0)
+    behind: dict[int, Url] = {}
     for anchor, place in linked:
-        if _NUMBER.fullmatch(anchor.label) and (form := _find_form(place)) is not None:
-            rows.setdefault(form, {})[int(anchor.label)] = place
-    own = _find_form(url)
-    numbered = [row for form, row in rows.items() if form == own or _are_numbers(sorted(row))]
-    return tuple(place for row in numbered for place in row.values())
+        label = int(anchor.label) if _NUMBER.fullmatch(anchor.label) else 0
+        for row in _list_numbers(place, _PLACE_KEYS):
+            if row > own and row != label > 1 and row % (label - 1) == 0:
+                behind.setdefault(row, place)
+    return behind[min(behind)] if behind else None
 
 
-def _are_numbers(labels: Sequence[int]) -> bool:
-    return 2 in labels or any(second == first + 1 for first, second in pairwise(labels))
+def find_unread_next(url: Url, href: str | None) -> Url | None:
+    """Return the page that this one states as the next, where it lies below the folder, as ``page/2/`` does.
 
-
-def _find_form(place: Url) -> tuple[object, ...] | None:
-    """Return the query of a link without its only number; ``None`` where it has none, or several."""
-    pairs = list(_list_pairs(place))
-    numbers = [key for key, value in pairs if _NUMBER.fullmatch(value)]
-    if len(numbers) != 1:
-        return None
-    return numbers[0], *((key, value) for key, value in pairs if key != numbers[0])
-
-
-def find_unread_next(url: Url, page: AnchorReader) -> Url | None:
-    """Return the page that this one states as the next and that is none of its folder.
-
-    Pages of a manual, which are files, link one another so.
+    Pages of a manual, which are files and folders of their own, link one another so.
     """
-    linked = resolve_link(url, url, page.next_href) if page.next_href else None
-    if linked is None or linked.target == url.target or is_page_name(linked.name):
+    linked = resolve_link(url, url, href) if href else None
+    if linked is None or linked.origin != url.origin or is_page_name(linked.name):
         return None
-    return linked if _resolve(url, page.next_href, is_stated=True) is None else None
+    below = find_below(url.folder, linked.path) or ""
+    return linked if "/" in below.removesuffix("/") else None
 
 
 def find_linked_page(url: Url, headers: Mapping[str, str]) -> Url | None:
@@ -116,9 +104,5 @@ def _resolve(url: Url, href: str, *, is_stated: bool = False) -> Url | None:
     return place if place.origin == url.origin and place.target != url.target else None
 
 
-def _list_numbers(url: Url) -> set[int]:
-    return {int(value) for key, value in _list_pairs(url) if key.lower() in _NUMBER_KEYS and value.isdecimal()}
-
-
-def _list_pairs(url: Url) -> Iterator[tuple[str, str]]:
-    yield from parse_qsl(url.target.partition("?")[2], keep_blank_values=True, errors="surrogateescape")
+def _list_numbers(url: Url, keys: frozenset[str] = _NUMBER_KEYS) -> set[int]:
+    return {int(value) for key, value in list_pairs(url) if key.lower() in keys and _NUMBER.fullmatch(value)}

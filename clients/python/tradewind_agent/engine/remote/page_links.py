@@ -1,17 +1,23 @@
 """The links of an HTML index, by what they are to its folder: entries, omissions, or none of its business.
 
-Each link at or below the folder is an entry, is left out with its reason, or at least is unclear, which forbids to
-remove anything. Only links to other views of the page, such as one in another order, are without meaning.
+A link below the folder is an entry where the page shows it as a file or folder. A link that names one in its query
+alone is left out with its reason. One to a page of the index that is not read forbids to remove anything.
 """
 
 import re
-from collections.abc import Iterable, Mapping
-from urllib.parse import parse_qsl, unquote
+from collections.abc import Mapping
+from urllib.parse import unquote
 
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.remote.anchors import Anchor, AnchorReader
-from tradewind_agent.engine.remote.link_paths import find_below, list_folders_above, normalise_path, resolve_link
-from tradewind_agent.engine.remote.next_page import has_page_key
+from tradewind_agent.engine.remote.link_paths import (
+    find_below,
+    list_folders_above,
+    list_pairs,
+    normalise_path,
+    resolve_link,
+)
+from tradewind_agent.engine.remote.next_page import has_page_key, is_later_page
 
 PLAIN_CHILD = re.compile(r"[A-Za-z0-9_~%-][A-Za-z0-9_~%.-]*/?")
 """A link to a direct child that needs no resolving, as nearly all links of an index are."""
@@ -24,20 +30,11 @@ DATE_AND_SIZE = re.compile(
 """What stands behind a link: "21-Nov-2026 03:58   1024" (nginx), "2026-11-21 03:58  1.2M" (Apache), "19.07 MB"."""
 
 _DOWNLOAD_KEYS = frozenset({"download", "dl"})
-_NAME_KEYS = frozenset({"dir", "directory", "subdir", "folder", "path", "file", "filename", "name"})
-_VIEW_KEYS = frozenset(
-    {
-        *("sort", "sortby", "sort_by", "order", "orderby", "order_by", "direction", "desc", "asc", "reverse", "by"),
-        *("view", "layout", "mode", "style", "theme", "format", "lang", "language", "locale", "hl"),
-        *("limit", "per_page", "perpage", "pagesize", "page_size", "search", "filter", "query", "pattern"),
-        *("phpsessid", "sid"),
-    }
-)
-"""Of links to the same folder, in another order or form."""
+_NAME_KEYS = frozenset({"dir", "subdir", "folder", "path", "file", "filename", "download", "prefix"})
+_ARCHIVES = frozenset({"zip", "tar", "tar_gz"})
+"""Forms in which servers offer all that is in a folder, such as ``?download=zip``."""
 
-_VIEW_OF_APACHE = re.compile(r"[CNMSDOFV]=[NMSDA0-9](?:;.*)?|P=.*|[NMSD][AD]=")
-
-_FILE_NAME = re.compile(r"\S+\.\w{1,8}")
+_FILE_NAME = re.compile(r"\S+\.(?!\d+$)\w{1,8}")
 
 _IS_ELSEWHERE = "is linked from {page} but is not in that folder; copy it by its own address or a manifest"
 _IS_IN_QUERY = "is linked from {page}, which names it in a query alone; copy it by its own address or a manifest"
@@ -51,21 +48,20 @@ class PageLinks:
     children : path below the folder → what links to it, escaped, with its query → the text behind that link.
     targets : request targets of those links whose folder is written in another way.
     left_out : addresses that look like files and cannot be copied from here → why.
-    unclear : addresses at or below the folder that may be anything.
+    unread_pages : further pages of the index that nothing leads to in order.
     """
 
-    def __init__(self, url: Url, page: AnchorReader, *, pages: Iterable[Url] = ()) -> None:
+    def __init__(self, url: Url, page: AnchorReader, next_page: Url | None = None) -> None:
         self.children: dict[str, dict[str, str]] = {}
         self.targets: dict[str, str] = {}
         self.left_out: dict[str, str] = {}
-        self.unclear: dict[str, None] = {}
-        self._url, self._pages = url, {each.target for each in pages}
+        self.unread_pages: dict[str, None] = {}
+        self._url, self._is_paged = url, next_page is not None or has_page_key(url)
         self._base = (resolve_link(url, url, page.base) or url) if page.base else url
-        self._groups: set[int] = set()
         self._ignores_case = False
         others = self._take_children(page)
-        self._ignores_case = not self.children and any(self._leads_below(each) for _, each in others)
-        if self._ignores_case:
+        if not self.children and any(self._is_written_so(page, linked) for _, linked in others):
+            self._ignores_case = True
             others = self._take_children(page)
         below: list[tuple[Anchor, Url, str]] = []
         for anchor, linked in others:
@@ -77,7 +73,7 @@ class PageLinks:
             else:
                 self._see_query(anchor, linked)
         # Folders first, and names before icons and buttons that lead to the same file.
-        below.sort(key=lambda each: (not each[2].endswith("/"), not self._is_shown(each[0], each[2])))
+        below.sort(key=lambda each: (not each[2].endswith("/"), not _is_shown(each[0], each[2])))
         for anchor, linked, child in below:
             self._see_below(anchor, linked, child)
 
@@ -85,22 +81,21 @@ class PageLinks:
         """Take the direct children of the folder; return the other links."""
         others = []
         for anchor in page.anchors:
-            child: str | None = None
             if self._base is self._url and PLAIN_CHILD.fullmatch(anchor.href):
-                child = anchor.href
-            elif not anchor.href or anchor.href.startswith("#"):
+                self._add(anchor.href, anchor)
                 continue
-            elif (linked := resolve_link(self._url, self._base, anchor.href)) is not None:
-                child = self._find_below(linked)
-                name = "" if child is None else child.partition("?")[0]
-                if not name or "/" in name.removesuffix("/"):
-                    others.append((anchor, linked))
-                    continue
+            if not anchor.href or anchor.href.startswith("#"):
+                continue
+            linked = resolve_link(self._url, self._base, anchor.href)
+            if linked is None:
+                continue
+            child = self._find_below(linked) or ""
+            name = child.partition("?")[0].removesuffix("/")
+            if name and "/" not in name:
                 self._note_target(child, linked)
-            if child:
                 self._add(child, anchor)
-                self._groups.add(anchor.group)
-        self._groups.discard(0)
+            else:
+                others.append((anchor, linked))
         return others
 
     def _add(self, child: str, anchor: Anchor) -> None:
@@ -108,8 +103,8 @@ class PageLinks:
         # Icons link to the same file as its name does; the longer text says more.
         links[child] = max(links.get(child, ""), anchor.behind, key=lambda behind: len(behind.strip()))
 
-    def _note_target(self, child: str | None, linked: Url) -> None:
-        if child and linked.target != self._url.folder + child:
+    def _note_target(self, child: str, linked: Url) -> None:
+        if linked.target != self._url.folder + child:
             self.targets[child] = linked.target
 
     def _find_below(self, linked: Url) -> str | None:
@@ -121,9 +116,13 @@ class PageLinks:
             return None
         return below + linked.target[len(linked.path) :] if below else ""
 
-    def _leads_below(self, linked: Url) -> bool:
-        """Return whether a link leads below the folder where case makes no difference."""
-        return linked.origin == self._url.origin and bool(find_below(self._url.folder, linked.path, ignores_case=True))
+    def _is_written_so(self, page: AnchorReader, linked: Url) -> bool:
+        """Return whether a link leads below the folder in another case, in which the page names the folder as well."""
+        below = find_below(self._url.folder, linked.path, ignores_case=True)
+        if not below or linked.origin != self._url.origin:
+            return False
+        folder = unquote(linked.path.removesuffix(below), errors="surrogateescape")
+        return folder.rstrip("/") in page.title + page.heading
 
     def _see_below(self, anchor: Anchor, linked: Url, child: str) -> None:
         """Take a link to something deeper, if it is shown as that; what is in a listed folder is found there."""
@@ -131,89 +130,65 @@ class PageLinks:
         folders = [self.children[above] for above in list_folders_above(path) if above in self.children]
         if path in self.children or any(link.partition("?")[0].endswith("/") for links in folders for link in links):
             return
-        is_shown = self._is_shown(anchor, child)
+        is_shown = _is_shown(anchor, child)
         if is_shown and not folders:
             self._note_target(child, linked)
             self._add(child, anchor)
         elif is_shown or _is_download(anchor, linked):
             self.left_out[str(linked)] = _IS_ELSEWHERE
-        else:
-            self.unclear[str(linked)] = None
-
-    def _is_shown(self, anchor: Anchor, child: str) -> bool:
-        """Return whether the page shows what is deeper below the folder as a file or folder of its own."""
-        path, slash = _read_path(child), "/" * child.partition("?")[0].endswith("/")
-        name = path.rpartition("/")[2]
-        if anchor.is_shown_as(path) or anchor.is_shown_as(path + slash) or DATE_AND_SIZE.search(anchor.behind):
-            return True
-        is_plain = bool(slash) or "." in name.strip(".") or anchor.group in self._groups
-        return is_plain and anchor.is_shown_as(name + slash)
 
     def _see_query(self, anchor: Anchor, linked: Url) -> None:
-        """Look at a link to the folder itself: it may name a file or a folder in its query."""
-        own = dict(_list_pairs(self._url))
-        pairs = [pair for pair in _list_pairs(linked) if not _is_view(*pair) and own.get(pair[0]) != pair[1]]
-        if not pairs:
-            return
-        is_page = any(has_page_key(key) for key, _ in pairs)
-        if linked.target in self._pages or (is_page and (self._pages or any(map(has_page_key, own)))):
-            return
+        """Look at a link to the folder itself: it may name a file or a folder in its query, or a page of the index."""
+        own = dict(list_pairs(self._url))
+        pairs = [pair for pair in list_pairs(linked) if own.get(pair[0]) != pair[1]]
         if any(value and own.get(key, "").startswith(value) for key, value in pairs):
             return  # a folder above this one
-        if not is_page and any(self._is_named(anchor, linked, *pair) for pair in pairs):
+        if any(self._is_named(anchor, *pair) for pair in pairs):
             self.left_out[str(linked)] = _IS_IN_QUERY
-        else:
-            self.unclear[str(linked)] = None
+        elif is_later_page(linked) and not self._is_paged:
+            self.unread_pages[str(linked)] = None
 
-    def _is_named(self, anchor: Anchor, linked: Url, key: str, value: str) -> bool:
+    def _is_named(self, anchor: Anchor, key: str, value: str) -> bool:
         """Return whether a link shows that ``value``, of its query, is a file or a folder that the page has not yet."""
         name, label = value.rstrip("/").rpartition("/")[2], anchor.label.rstrip("/")
-        if not name or name in self.children or label in self.children:
+        if key.lower() not in _NAME_KEYS or not name or (key == "download" and name in _ARCHIVES):
             return False
-        is_plain = anchor.label != label or _FILE_NAME.fullmatch(label) is not None
-        is_listed = anchor.group in self._groups
-        if label == name:
-            return is_plain or is_listed or key.lower() in _NAME_KEYS
-        return (is_plain and is_listed) or ("." in name and _is_download(anchor, linked))
+        if name in self.children or label in self.children:
+            return False
+        return label in (name, value.rstrip("/")) or _FILE_NAME.fullmatch(label) is not None
 
     def _see_outside(self, anchor: Anchor, linked: Url) -> None:
         """Look at a link to another place: portals and mirrors have files and folders there."""
         if linked.target == self._base.target:
             return
-        if self._is_file_elsewhere(anchor, linked) if linked.name else self._is_folder_elsewhere(anchor, linked):
-            self.left_out[str(linked)] = _IS_ELSEWHERE
-        elif linked.origin.host == self._url.origin.host and find_below(self._url.folder, linked.path):
-            self.unclear[str(linked)] = None
-
-    def _is_folder_elsewhere(self, anchor: Anchor, linked: Url) -> bool:
         path = normalise_path(linked.path)
-        is_above = linked.origin == self._url.origin and normalise_path(self._url.path).startswith(path)
-        shown = unquote(path.rstrip("/").rpartition("/")[2])
-        return bool(shown) and not is_above and anchor.is_shown_as(shown + "/")
+        if linked.name:
+            is_shown = "." in linked.name.strip(".") and anchor.is_shown_as(linked.name)
+            is_file = is_shown or _is_download(anchor, linked)
+        else:
+            is_above = linked.origin == self._url.origin and normalise_path(self._url.path).startswith(path)
+            shown = unquote(path.rstrip("/").rpartition("/")[2])
+            is_file = bool(shown) and not is_above and anchor.is_shown_as(shown + "/")
+        if is_file:
+            self.left_out[str(linked)] = _IS_ELSEWHERE
 
-    def _is_file_elsewhere(self, anchor: Anchor, linked: Url) -> bool:
-        if _is_download(anchor, linked):
-            return True
-        if "." in linked.name.strip("."):
-            return anchor.is_shown_as(linked.name) or anchor.label.startswith(linked.name + " ")
-        return anchor.group in self._groups and anchor.is_shown_as(linked.name)
+
+def _is_shown(anchor: Anchor, child: str) -> bool:
+    """Return whether a page shows what is deeper below its folder as a file or folder of its own, by its name."""
+    path, slash = _read_path(child), "/" * child.partition("?")[0].endswith("/")
+    if anchor.is_shown_as(path) or anchor.is_shown_as(path + slash):
+        return True
+    name = path.rpartition("/")[2]
+    is_plain = bool(slash) or "." in name.strip(".") or DATE_AND_SIZE.search(anchor.behind) is not None
+    return is_plain and anchor.is_shown_as(name + slash)
 
 
 def _read_path(child: str) -> str:
     return unquote(child.partition("?")[0].removesuffix("/"), errors="surrogateescape")
 
 
-def _list_pairs(url: Url) -> list[tuple[str, str]]:
-    return parse_qsl(url.target.partition("?")[2], keep_blank_values=True, errors="surrogateescape")
-
-
 def _is_download(anchor: Anchor, linked: Url) -> bool:
-    return anchor.is_download or any(key.lower() in _DOWNLOAD_KEYS for key, _ in _list_pairs(linked))
-
-
-def _is_view(key: str, value: str) -> bool:
-    """Return whether a part of a query chooses how the folder is shown, such as ``C=N;O=D``."""
-    return key.lower() in _VIEW_KEYS or _VIEW_OF_APACHE.fullmatch(f"{key}={value}") is not None
+    return anchor.is_download or any(key.lower() in _DOWNLOAD_KEYS for key, _ in list_pairs(linked))
 
 
 def find_file_behind_folder(chosen: str, links: Mapping[str, str]) -> str | None:

@@ -11,7 +11,7 @@ from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.jobs import DownloadJob, DownloadJobs, SizeTrust
 from tradewind_agent.engine.remote.index_page import IndexPage, ListingEntries, ListingEntry
 from tradewind_agent.engine.remote.index_request import IndexClient, ProbedAddress
-from tradewind_agent.engine.remote.link_paths import normalise_path
+from tradewind_agent.engine.remote.link_paths import normalise_place
 from tradewind_agent.engine.remote.media_types import is_page_name
 from tradewind_agent.engine.remote.omissions import Omission, OmissionKind
 from tradewind_agent.engine.remote.path_selection import Selecting
@@ -35,9 +35,6 @@ _ENTRIES_LOOKED_AT = 64
 _EQUAL_ANCESTORS = {True: 1, False: 4}
 """Ancestors with the very same page that show a loop, by whether a page states sizes. Without sizes, folders that hold
 one folder of the same name are ordinary."""
-
-_MOST_UNCLEAR = 10_000
-"""Links without a clear meaning that are noted. One is enough to remove nothing; menus have many, into the tree."""
 
 _IS_NO_INDEX = "answers with a web page that is no index; does it ask for a login?"
 
@@ -77,7 +74,7 @@ class RemoteTree:
     ----------
     jobs : the files found.
     omissions : what was found and left out.
-    unclear : addresses that pages link, at or below their folders, and that may be anything.
+    unread_pages : addresses of further pages of an index that were not read.
     """
 
     def __init__(self, client: IndexClient, on_folders: OnFolders, selecting: Selecting) -> None:
@@ -89,7 +86,7 @@ class RemoteTree:
         self._outside_links: list[Omission] = []
         self.jobs = DownloadJobs()
         self.omissions: list[Omission] = []
-        self.unclear: list[str] = []
+        self.unread_pages: list[str] = []
 
     async def list(self, source: Url, destination: Path) -> None:
         """Find all files below ``source``, which are to be copied below ``destination``.
@@ -100,11 +97,10 @@ class RemoteTree:
         """
         await self._walk(_Folder(source, destination))
         # A page may link what lies elsewhere in the tree, as menus do: that is copied from there.
-        if self._outside_links or self.unclear:
-            found = {normalise_path(place) for place in self._folders_found}
-            found.update(normalise_path(str(job.source)) for job in self.jobs)
-            self.omissions.extend(each for each in self._outside_links if normalise_path(each.place) not in found)
-            self.unclear = [place for place in self.unclear if normalise_path(place) not in found]
+        if self._outside_links:
+            found = {normalise_place(place) for place in self._folders_found}
+            found.update(normalise_place(str(job.source)) for job in self.jobs)
+            self.omissions.extend(each for each in self._outside_links if normalise_place(each.place) not in found)
             self._outside_links.clear()
 
     async def _walk(self, source: _Folder) -> None:
@@ -147,8 +143,7 @@ class RemoteTree:
             raise UnusableSource(f"{url} {_IS_NO_INDEX}")
         self._folders_found.add(str(url))
         self._outside_links.extend(each for each in page.left_out if self._is_selected(folder, url, each))
-        if len(self.unclear) < _MOST_UNCLEAR:
-            self.unclear.extend(page.unclear)
+        self.unread_pages.extend(page.unread_pages)
         below = str(folder.destination / "x").removesuffix("x")
         entries = await self._resolve_unclear(url, page.entries)
         children = (self._take(folder, url, entry, below) for entry in entries)
