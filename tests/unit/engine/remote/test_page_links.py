@@ -66,6 +66,7 @@ def test_file_or_folder_that_a_query_alone_names_is_left_out(link: str, place: s
         '<a href="?delete=a.bin">Delete</a> <a href="?file=a.bin&amp;action=rename">Rename</a>',
         '<a href="?year=2019">2019</a> <a href="?year=2020">2020</a> <a href="?rate=1">1</a> <a href="?rate=2">2</a>',
         '<a href="?print=1">Print</a> <a href="?login">Log in</a> <a href="?token=ab1c">x</a> <a href="?p=/sub">y</a>',
+        '<a href="?p=12">Post</a>',
         '<a href="deep/down">More</a> <a href="docs/api/">API</a> <a href="css/a.css">style</a>',
         '<a href="a.bin/view">a.bin</a> 2026-11-21 03:58 100',
         '<a href="http://host:81/data/b">More</a> <a href="https://doi.org/10.1234/abc.5">10.1234/abc.5</a>',

@@ -27,11 +27,12 @@ _GOES_ON = (
 )
 """Keys of documents that are not all of the index."""
 
-_PAGE_KEYS = frozenset({"page", "limit", "offset", "per_page", "perPage", "next"})
-"""Keys of objects whose counts are those of the folder; the document is a page of it."""
+_ENTRY_COUNTS = frozenset({"total_count", "totalCount", "total_entries", "totalEntries", "total_items", "totalItems"})
+_PAGE_COUNTS = frozenset({"total_pages", "totalPages", "page_count", "pageCount"})
 
-_COUNTS = frozenset({"total", "count", "total_count", "totalCount", "total_entries", "totalEntries", "total_items"})
-_PAGES = frozenset({"pages", "total_pages", "totalPages", "page_count", "pageCount"})
+_PAGE_KEYS = frozenset({"page", "limit", "offset", "per_page", "perPage", "next"})
+"""Keys of objects that speak of a page: in them, ``total`` and ``count`` are entries, which may be bytes elsewhere."""
+
 _PARTS = ("pagination", "paging", "meta", "links")
 """Objects of a document that speak of its pages."""
 
@@ -87,10 +88,11 @@ def _goes_on(document: Mapping[str, Any], rows: int) -> bool:
 def _says_more(part: Mapping[str, Any], rows: int) -> bool:
     if any(part.get(key) for key in _GOES_ON):
         return True
-    if _PAGE_KEYS.isdisjoint(part):
-        return False
-    numbers = {key: value for key, value in part.items() if isinstance(value, int)}
-    return any(value > rows if key in _COUNTS else key in _PAGES and value > 1 for key, value in numbers.items())
+    is_page = not _PAGE_KEYS.isdisjoint(part)
+    counts = _ENTRY_COUNTS | {"total", "count"} if is_page else _ENTRY_COUNTS
+    pages = _PAGE_COUNTS | {"pages"} if is_page else _PAGE_COUNTS
+    numbers = [(key, value) for key, value in part.items() if isinstance(value, int)]
+    return any((key in counts and value > rows) or (key in pages and value > 1) for key, value in numbers)
 
 
 def _parse_name(row: Mapping[str, Any]) -> str:

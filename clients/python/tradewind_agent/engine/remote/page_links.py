@@ -35,6 +35,7 @@ _ARCHIVES = frozenset({"zip", "tar", "tar_gz"})
 """Forms in which servers offer all that is in a folder, such as ``?download=zip``."""
 
 _FILE_NAME = re.compile(r"\S+\.(?!\d+$)\w{1,8}")
+_PAGE_LABEL = re.compile(r"\d|\b(?:last|next)\b|[»›→>]", re.IGNORECASE)
 
 _IS_ELSEWHERE = "is linked from {page} but is not in that folder; copy it by its own address or a manifest"
 _IS_IN_QUERY = "is linked from {page}, which names it in a query alone; copy it by its own address or a manifest"
@@ -145,7 +146,7 @@ class PageLinks:
             return  # a folder above this one
         if any(self._is_named(anchor, *pair) for pair in pairs):
             self.left_out[str(linked)] = _IS_IN_QUERY
-        elif is_later_page(linked) and not self._is_paged:
+        elif is_later_page(linked) and not self._is_paged and _PAGE_LABEL.search(anchor.label):
             self.unread_pages[str(linked)] = None
 
     def _is_named(self, anchor: Anchor, key: str, value: str) -> bool:
