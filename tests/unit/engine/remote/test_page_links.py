@@ -105,7 +105,8 @@ def test_page_of_an_index_that_is_not_read_is_noted(query: str):
 
 def test_folder_above_in_a_listing_by_query_is_not_left_out():
     url = URL.join("?dir=one/two")
-    assert html(f'{ROW}<a href="?dir=one">one</a>', url).left_out == ()
+    assert html(f'{ROW}<a href="?dir=one">one</a> <a href="?dir=">top</a>', url).left_out == ()
+    assert list_places(html(f'{ROW}<a href="?dir=on">on/</a>', url)) == ["http://host/data/?dir=on"]
 
 
 @pytest.mark.parametrize(

@@ -142,7 +142,7 @@ class PageLinks:
         """Look at a link to the folder itself: it may name a file or a folder in its query, or a page of the index."""
         own = dict(list_pairs(self._url))
         pairs = [pair for pair in list_pairs(linked) if own.get(pair[0]) != pair[1]]
-        if any(value and own.get(key, "").startswith(value) for key, value in pairs):
+        if any(own.get(key, "").startswith(value.rstrip("/") + "/") for key, value in pairs):
             return  # a folder above this one
         if any(self._is_named(anchor, *pair) for pair in pairs):
             self.left_out[str(linked)] = _IS_IN_QUERY
