@@ -7,6 +7,7 @@ import pytest
 
 from tests.integration.engine.indexes.index_pages import SIZED, copied, look_up, page
 from tests.integration.engine.servers.rough_server import Answer, head
+from tradewind_agent.engine.remote import joined_pages
 from tradewind_agent.errors import UnusableSource
 
 
@@ -84,6 +85,19 @@ def test_numbered_page_that_cannot_be_read_is_left_out_and_the_others_are_copied
     (omission,) = found.omissions
     assert omission.place.endswith("/?page=2")
     assert reason in omission.reason
+
+
+def test_index_whose_pages_have_no_end_is_left_out_behind_the_last_that_is_read(tmp_path: Path, monkeypatch):
+    monkeypatch.setattr(joined_pages, "_MOST_PAGES", 5)
+
+    async def answer(asked, writer):
+        number = int(asked.query.removeprefix("page=") or 1)
+        row = SIZED.replace("a.bin", f"{number}.bin")
+        await page(f'{row}<a href="?page={number + 1}">Next</a>')(asked, writer)
+
+    found, asked = look_up({"/": answer}, tmp_path)
+    assert len(found.jobs) == len(asked) == 6
+    assert ["more than 5 pages" in each.reason for each in found.omissions] == [True]
 
 
 def test_page_that_is_stated_as_the_next_and_cannot_be_read_refuses_the_index(tmp_path: Path):

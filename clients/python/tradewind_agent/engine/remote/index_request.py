@@ -96,11 +96,13 @@ class IndexClient:
         while joined.next_page is not None:
             following = joined.next_page
             try:
-                joined.add(*await self._read_page(following))
+                answer = await self._read_page(following)
             except UnusableSource as error:
                 if not joined.is_guess:
                     raise
                 joined.leave_out(following, f"cannot be read ({error})")
+            else:
+                joined.add(*answer)
         return joined.join()
 
     async def read_properties(self, url: Url) -> tuple[Url, IndexPage] | None:

@@ -17,7 +17,7 @@ _MOST_KNOWN_PAGES = 3
 page is requested, and shows something else than names that differs."""
 
 _MOST_PAGES = 10_000
-"""Of an index that is no bucket."""
+"""Of an index that is no bucket; a program may link a next one without end."""
 
 
 class JoinedPages:
@@ -87,9 +87,10 @@ class JoinedPages:
                 raise UnusableSource(f"cannot list {following}: its pages lead back to one another")
             if ends is not None:
                 self._ends.add(ends)
-        elif len(self._seen) > _MOST_PAGES:
-            raise UnusableSource(f"cannot list {following}: its index has more than {_MOST_PAGES} pages")
         elif is_known or self._idle_pages >= _MOST_KNOWN_PAGES:
+            return
+        elif len(self._seen) > _MOST_PAGES:
+            self.leave_out(following, f"is not read: its index has more than {_MOST_PAGES} pages")
             return
         self._seen.add(following.target)
         self.next_page, self.is_guess = following, page.is_guess
