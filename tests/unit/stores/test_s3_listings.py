@@ -1,5 +1,6 @@
 """Pages of listings, and which of their objects can be files here."""
 
+import os
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -91,7 +92,12 @@ def test_objects_below_a_prefix_are_files_below_the_folder():
     assert chosen.omissions == []
 
 
-@pytest.mark.parametrize("key", ["top//a", "top/../a", "top/./a", "top/a//b", "top/a\0b", "top/sub\\b"])
+def test_backslash_is_a_character_of_a_key_unless_it_separates_folders_here():
+    chosen = add_folder(["top/sub\\b"])
+    assert [str(job.destination) for job in chosen.jobs] == ([] if os.sep == "\\" else ["/out/sub\\b"])
+
+
+@pytest.mark.parametrize("key", ["top//a", "top/../a", "top/./a", "top/a//b", "top/a\0b"])
 def test_keys_that_no_file_can_have_are_left_out_and_named(key: str):
     chosen = add_folder([key, "top/good"])
     assert [str(job.destination) for job in chosen.jobs] == ["/out/good"]

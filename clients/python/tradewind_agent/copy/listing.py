@@ -261,9 +261,11 @@ async def _find_uploads(
     return destination, replace(found, jobs=jobs), removal
 
 
-def _find_obstacle(omissions: Sequence[Omission]) -> str | None:
+def _find_obstacle(omissions: Sequence[Omission], unread_pages: Sequence[str] = ()) -> str | None:
     """Return why nothing may be removed: what the source holds is not known, or not copied."""
-    return f"{omissions[0].place} {omissions[0].reason}" if omissions else None
+    if omissions:
+        return f"{omissions[0].place} {omissions[0].reason}"
+    return f"{unread_pages[0]} is a page of the index that was not read" if unread_pages else None
 
 
 async def _list_downloads(
@@ -311,7 +313,7 @@ async def _list_downloads(
         require_one_folder(places, manifest, is_folder=found.is_folder)
         begin = len(str(target.path / "x")) - 1
         below = [place[begin:] for place in jobs.iterate_field("destination")]
-        obstacle = _find_obstacle(found.omissions)
+        obstacle = _find_obstacle(found.omissions, found.unread_pages)
         removal = await asyncio.to_thread(plan_local_removal, str(target.path), below, rules.selection, obstacle)
     known = array("q", (size for size in jobs.iterate_field("size_bytes") if size is not None))
     are_known = len(known) == len(jobs)

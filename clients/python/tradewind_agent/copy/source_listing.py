@@ -81,6 +81,7 @@ async def _list_by_store(places: Sequence[Place], request: ListRequest) -> Downl
         tuple(omission for found in lists for omission in found.omissions),
         sum((found.excluded for found in lists), NOTHING_EXCLUDED),
         is_folder=len(places) == 1 and lists[0].is_folder,
+        unread_pages=tuple(place for found in lists for place in found.unread_pages),
     )
 
 

@@ -178,6 +178,17 @@ def test_nothing_is_removed_where_the_source_was_left_out_in_part(source, there,
     assert (there / "extra").exists()
 
 
+@pytest.mark.parametrize("link", ['<a href="?page=7">Last</a>', '<a href="?dir=old">old/</a>'])
+def test_nothing_is_removed_where_a_link_of_the_index_may_hold_further_files(source, there, env, tmp_path, link):
+    write(source / "index.html", f'<title>Index of /</title><a href="a">a</a><br>{link}')
+    (tmp_path / "work").mkdir()
+    with nginx(source, tmp_path / "work", server="types { text/html html; }") as server:
+        outcome = run("copy", f"{server.url}/", str(there), "--delete", "--yes", env=env)
+    assert outcome.code == 1
+    assert f"; nothing removed: {server.url}/?" in outcome.out
+    assert (there / "sub/old").exists()
+
+
 @pytest.mark.parametrize("kind", ["empty", "missing", "excluded"])
 def test_a_source_without_files_removes_nothing(source, there, env, tmp_path, kind):
     before = read(there)

@@ -1,5 +1,7 @@
 """Folders in XML: buckets of object stores, and WebDAV."""
 
+from datetime import UTC, datetime
+
 import pytest
 
 from tradewind_agent.engine.http.address import Url
@@ -182,3 +184,33 @@ def test_error_of_one_file_does_not_cost_the_list():
     refused = "<d:response><d:href>/remote/set/b</d:href><d:status>HTTP/1.1 403 Forbidden</d:status></d:response>"
     page = parse_multistatus(DAV, multistatus(response("/remote/set/a"), refused))
     assert [entry.name for entry in page.entries] == ["a", "b"]
+
+
+def test_index_of_nginx_in_xml():
+    body = (
+        '<?xml version="1.0"?>\n<list>\n<directory mtime="2026-01-01T00:00:00Z">sub</directory>\n'
+        '<file mtime="2026-01-01T00:00:00Z" size="3000">a &amp; b.bin</file>\n'
+        '<other mtime="2026-01-01T00:00:00Z">fifo</other>\n<file mtime="" size="1">../x</file>\n</list>\n'
+    )
+    page = parse_index(BUCKET, "text/xml", body.encode())
+    assert [(entry.name, entry.is_folder, entry.size_bytes) for entry in page.entries] == [
+        ("sub", True, None),
+        ("a & b.bin", False, 3000),
+    ]
+    assert page.entries[1].modified_at == datetime(2026, 1, 1, tzinfo=UTC)
+    assert [each.place for each in page.left_out] == ["http://store/bucket/fifo", "http://store/bucket/../x"]
+    assert page.is_exact
+
+
+def test_properties_may_escape_their_paths_in_another_way_than_the_request():
+    folder = Url.parse("http://host/caf%C3%A9~/")
+    rows = "<response><href>/caf%c3%a9%7e/</href><propstat><prop><resourcetype><collection/></resourcetype></prop>"
+    rows += "</propstat></response><response><href>/caf%c3%a9%7e/a%2cb.bin</href></response>"
+    rows += "<response><href>/caf%C3%A9~/s/</href><resourcetype><collection/></resourcetype></response>"
+    rows += "<response><href>/caf%c3%a9%7e/s/deep</href></response>"
+    page = parse_multistatus(folder, f"<multistatus>{rows}</multistatus>".encode())
+    assert [(entry.name, entry.target) for entry in page.entries] == [
+        ("a,b.bin", "/caf%c3%a9%7e/a%2cb.bin"),
+        ("s", "/caf%C3%A9~/s/"),
+    ]
+    assert page.left_out == ()

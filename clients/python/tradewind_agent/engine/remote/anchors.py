@@ -45,6 +45,7 @@ class AnchorReader(HTMLParser):
     anchors : in the order of the page.
     base : the address that relative links are resolved against, where the page states one.
     title : the page's title.
+    heading : its topmost headings.
     next_href : where the page says that the next one is (``rel="next"``); empty where it does not.
     has_password : it has a field for a password.
     """
@@ -53,9 +54,9 @@ class AnchorReader(HTMLParser):
         super().__init__()
         self.anchors: list[Anchor] = []
         self.base = ""
-        self.title = self.next_href = ""
+        self.title = self.heading = self.next_href = ""
         self.has_password = False
-        self._is_inside = self._is_title = self._is_row_over = False
+        self._is_inside = self._is_title = self._is_heading = self._is_row_over = False
         self.feed(text)
         self.close()
 
@@ -72,15 +73,17 @@ class AnchorReader(HTMLParser):
             self.has_password = True
         if tag in _LINKS and "next" in (values.get("rel") or "").lower().split():
             self.next_href = self.next_href or (values.get("href") or "").strip()
-        self._is_title = tag == "title"
+        self._is_title, self._is_heading = tag == "title", tag == "h1"
 
     def handle_endtag(self, tag: str) -> None:
         if tag == "a":
             self._is_inside = False
-        self._is_title = False
+        self._is_title = self._is_heading = False
 
     def handle_data(self, data: str) -> None:
         if self._is_title:
             self.title += data
+        elif self._is_heading:
+            self.heading += data
         elif self.anchors and not self._is_row_over:
             self.anchors[-1].add_text(data, is_inside=self._is_inside)

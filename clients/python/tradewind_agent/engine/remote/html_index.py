@@ -1,13 +1,13 @@
 """Index pages in HTML, as web servers and portals write them: nginx, Apache, and any list of links."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
-from urllib.parse import parse_qsl, quote, unquote
+from urllib.parse import quote, unquote
 
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.jobs import SizeTrust
-from tradewind_agent.engine.remote.anchors import Anchor, AnchorReader
+from tradewind_agent.engine.remote.anchors import AnchorReader
 from tradewind_agent.engine.remote.index_page import (
     IndexPage,
     ListingEntries,
@@ -16,33 +16,25 @@ from tradewind_agent.engine.remote.index_page import (
     parse_size,
     sum_rows,
 )
-from tradewind_agent.engine.remote.next_page import find_next_page
+from tradewind_agent.engine.remote.link_paths import find_below, resolve_link
+from tradewind_agent.engine.remote.next_page import IS_UNREAD_PAGE, find_next_page, find_unread_next
 from tradewind_agent.engine.remote.omissions import Omission, OmissionKind, make_name_omission
 from tradewind_agent.engine.remote.page_checks import INDEX_TITLE, is_other_page, is_program_name
-from tradewind_agent.errors import UnsafeName, UnusableSource
+from tradewind_agent.engine.remote.page_links import DATE_AND_SIZE, PLAIN_CHILD, PageLinks, find_file_behind_folder
+from tradewind_agent.errors import UnsafeName
 
-# "21-Nov-2026 03:58   1024" (nginx), "2026-11-21 03:58  1.2M" (Apache), "19.07 MB", whatever tags stand between.
-_DATE_AND_SIZE = re.compile(
-    r"(?:\d{2}-\w{3}-\d{4}|\d{4}-\d{2}-\d{2})\s+\d{2}:\d{2}(?::\d{2})?\s+"
-    r"(?P<number>\d{1,18}(?:\.\d{1,9})?)\s*(?P<unit>[KMGTP]?)(?:i?B|bytes?)?(?![\w.,])",
-    re.IGNORECASE,
-)
 _UNITS = ("", "K", "M", "G", "T", "P")
 _UNIT_BYTES = {unit: 1024**power for power, unit in enumerate(_UNITS)}
 
-_PLAIN_CHILD = re.compile(r"[A-Za-z0-9_~%-][A-Za-z0-9_~%.-]*/?")
-"""A link to a direct child that needs no resolving, as nearly all links of an index are."""
-
 _NGINX_ROWS = re.compile(rb'<pre><a href="\.\./">\.\./</a>\r\n(?P<rows>.*)</pre><hr></body>\r\n</html>\r\n', re.DOTALL)
 _NGINX_ROW = re.compile(
-    rb'<a href="(' + _PLAIN_CHILD.pattern.encode() + rb')">[^<\r]*</a> +\d\d-\w{3}-\d{4} \d\d:\d\d +(\d{1,18}|-)\r\n'
+    rb'<a href="(' + PLAIN_CHILD.pattern.encode() + rb')">[^<\r]*</a> +\d\d-\w{3}-\d{4} \d\d:\d\d +(\d{1,18}|-)\r\n'
 )
+
+_FOLDER_TITLE = re.compile(r"(?:index of|directory listing for) (/.*)", re.IGNORECASE)
 
 _SUMMED_AT_ONCE = 1 << 16
 
-_DOWNLOAD_KEYS = frozenset({"download", "dl"})
-
-_IS_ELSEWHERE = "is linked from {page} but is not in that folder; copy it by its own address or a manifest"
 _HAS_TWO_QUERIES = "is linked from {page} with several queries; name the one that is meant in a manifest"
 _IS_FOLDER_TOO = "is a file and a folder on {page}, which no disk can store; copy the file to another name"
 _IS_A_SCRIPT = "is linked from {page} as a program's answer, which has no file name; name it in a manifest"
@@ -64,25 +56,25 @@ def is_folder_index(url: Url, body: bytes) -> bool:
 
     It calls itself an index, or links to something below itself.
     """
-    page, below = AnchorReader(_decode(body)), url.path + "/"
-    return INDEX_TITLE.match(page.title) is not None or any(
-        linked.path.startswith(below) and linked.path != below for linked in _resolve_links(url, page)
+    page = AnchorReader(_decode(body))
+    return INDEX_TITLE.match(page.title) is not None or any(_leads_below(url, anchor.href) for anchor in page.anchors)
+
+
+def is_titled_folder(url: Url, body: bytes) -> bool:
+    """Return whether the page of ``url``, without a slash at its end, is titled as its index, and lists anything."""
+    page = AnchorReader(_decode(body))
+    titled = _FOLDER_TITLE.fullmatch(" ".join(page.title.split()))
+    path = unquote(url.path, errors="surrogateescape")
+    return (
+        titled is not None
+        and titled[1].rstrip("/") == path
+        and any(_leads_below(url, each.href) for each in page.anchors)
     )
 
 
-def _resolve_links(url: Url, page: AnchorReader) -> Iterator[Url]:
-    for anchor in page.anchors:
-        linked = _try_join(url, anchor.href)
-        if linked is not None and linked.origin == url.origin:
-            yield linked
-
-
-def _try_join(base: Url, href: str) -> Url | None:
-    """Return where a link leads; ``None`` for what is no address (mailto:, javascript:)."""
-    try:
-        return base.join(href)
-    except UnusableSource:
-        return None
+def _leads_below(url: Url, href: str) -> bool:
+    linked = resolve_link(url, url, href)
+    return linked is not None and linked.origin == url.origin and bool(find_below(url.path + "/", linked.path))
 
 
 def _parse_nginx(url: Url, body: bytes) -> IndexPage | None:
@@ -113,10 +105,11 @@ def _parse_nginx(url: Url, body: bytes) -> IndexPage | None:
 def _make_entry(
     url: Url, child: str, size_bytes: int | None, trust: SizeTrust = SizeTrust.LISTED, *, may_be_folder: bool = False
 ) -> ListingEntry:
-    """Return the entry that ``child`` names: an escaped name, a slash behind that of a folder, a query or none."""
+    """Return the entry that ``child`` names: an escaped path, a slash behind that of a folder, a query or none."""
     path, _, query = child.partition("?")
-    name = check_segment(unquote(path.removesuffix("/"), errors="surrogateescape"), url)
-    is_plain = _PLAIN_CHILD.fullmatch(path) is not None and "%" not in path
+    names = path.removesuffix("/").split("/")
+    name = "/".join(check_segment(unquote(each, errors="surrogateescape"), url) for each in names)
+    is_plain = PLAIN_CHILD.fullmatch(path) is not None and "%" not in path
     is_usual = not query and (is_plain or quote(name, errors="surrogateescape") == path.removesuffix("/"))
     return ListingEntry(
         name=name,
@@ -130,38 +123,20 @@ def _make_entry(
 
 def _parse_anchors(url: Url, text: str) -> IndexPage:
     page = AnchorReader(text)
-    base = (_try_join(url, page.base) or url) if page.base else url
-    children: dict[str, dict[str, str]] = {}  # name → what links to it → the text behind the link
-    left_out: dict[str, str] = {}
-    for anchor in page.anchors:
-        child = _parse_child(url, base, anchor.href)
-        if child is not None:
-            name = child.partition("?")[0].removesuffix("/")
-            links = children.setdefault(name, {})
-            # Icons link to the same file as its name does; the longer text says more.
-            links[child] = max(links.get(child, ""), anchor.behind, key=lambda behind: len(behind.strip()))
-        elif (linked := _find_outside_link(url, base, anchor)) is not None:
-            left_out[str(linked)] = _IS_ELSEWHERE
-    entries = []
-    bad_names = []
-    for links in children.values():
-        child, reason = _choose_link(links)
-        if child is not None and (file := _find_file_behind_folder(child, links)) is not None:
-            left_out[f"{url.origin}{url.folder}{file}"] = _IS_FOLDER_TOO
-        if child is None:
-            left_out[f"{url.origin}{url.folder}{next(iter(links))}"] = reason
-            continue
-        try:
-            entries.append(_read_row(url, child, links[child]))
-        except UnsafeName as error:
-            bad_names.append(make_name_omission(f"{url.origin}{url.folder}{child}", error))
+    next_page, is_guess = find_next_page(url, page)
+    links = PageLinks(url, page, next_page)
+    left_out = dict(links.left_out)
+    if (unread := find_unread_next(url, page.next_href)) is not None:
+        left_out[str(unread)] = IS_UNREAD_PAGE
+    entries, bad_names = _make_entries(url, links, left_out)
     folders = tuple(
-        f"{url.origin}{url.folder}{child}" for links in children.values() for child in links if child[-1:] == "/"
+        _format_child(url, child) for each in links.children.values() for child in each if child[-1:] == "/"
     )
     return IndexPage(
         has_links=bool(page.anchors),
         is_other=(page.has_password or not left_out) and is_other_page(url, page, entries),
-        next_page=find_next_page(url, page),
+        next_page=next_page,
+        is_guess=is_guess,
         entries=tuple(entries),
         left_out=(
             *bad_names,
@@ -171,12 +146,39 @@ def _parse_anchors(url: Url, text: str) -> IndexPage:
                 if not place.startswith(folders)  # those are found there
             ),
         ),
+        unread_pages=tuple(links.unread_pages),
         rows=sum_rows(
             sorted(
-                f"{child} {' '.join(behind.split())}" for links in children.values() for child, behind in links.items()
+                f"{child} {' '.join(behind.split())}"
+                for each in links.children.values()
+                for child, behind in each.items()
             )
         ),
     )
+
+
+def _make_entries(url: Url, links: PageLinks, left_out: dict[str, str]) -> tuple[list[ListingEntry], list[Omission]]:
+    """Return the entries of the links, and those without a name; add to ``left_out`` what cannot be copied."""
+    entries, bad_names = [], []
+    for known in links.children.values():
+        child, reason = _choose_link(known)
+        if child is None:
+            left_out[_format_child(url, next(iter(known)))] = reason
+            continue
+        if (file := find_file_behind_folder(child, known)) is not None:
+            left_out[_format_child(url, file)] = _IS_FOLDER_TOO
+        try:
+            entry = _read_row(url, child, known[child])
+        except UnsafeName as error:
+            bad_names.append(make_name_omission(_format_child(url, child), error))
+        else:
+            target = links.targets.get(child)
+            entries.append(entry if target is None else replace(entry, target=target))
+    return entries, bad_names
+
+
+def _format_child(url: Url, child: str) -> str:
+    return f"{url.origin}{url.folder}{child}"
 
 
 def _choose_link(links: Iterable[str]) -> tuple[str | None, str]:
@@ -194,19 +196,11 @@ def _choose_link(links: Iterable[str]) -> tuple[str | None, str]:
     return (known[0], "") if len(known) == 1 else (None, _HAS_TWO_QUERIES)
 
 
-def _find_file_behind_folder(chosen: str, links: Mapping[str, str]) -> str | None:
-    """Return the link to a file of the same name as the chosen folder; its row states a size, which no icon has."""
-    if not chosen.partition("?")[0].endswith("/"):
-        return None
-    plain = chosen.partition("?")[0].removesuffix("/")
-    return plain if plain in links and _DATE_AND_SIZE.search(links[plain]) else None
-
-
 def _read_row(url: Url, child: str, behind: str) -> ListingEntry:
     """Return the entry of a link and the text behind it."""
     if child.partition("?")[0].endswith("/"):
         return _make_entry(url, child, None)
-    match = _DATE_AND_SIZE.search(behind)
+    match = DATE_AND_SIZE.search(behind)
     if match is None:
         return _make_entry(url, child, None, SizeTrust.ROUNDED, may_be_folder=True)
     is_exact = not match["unit"] and "." not in match["number"]
@@ -224,35 +218,3 @@ def _compute_least_bytes(number: str, unit: str) -> int:
     decimals, power = len(number.partition(".")[2]), _UNITS.index(unit.upper())
     least = float(number) - float(f"1e-{decimals}")
     return max(round(least * float(f"1e{3 * power}")), 0)
-
-
-def _parse_child(url: Url, base: Url, href: str) -> str | None:
-    """Return the escaped name and query of a link to a direct child of the folder.
-
-    ``None`` for all other links: the folder itself (sorted another way), its parent, other places.
-    """
-    if base is url and _PLAIN_CHILD.fullmatch(href):
-        return href
-    if not href or href.startswith(("?", "#")):
-        return None
-    linked = _try_join(base, href)
-    if linked is None or linked.origin != url.origin or not linked.path.startswith(url.folder):
-        return None
-    child = linked.target[len(url.folder) :]
-    name = child.partition("?")[0]
-    return child if name and "/" not in name.removesuffix("/") else None
-
-
-def _find_outside_link(url: Url, base: Url, anchor: Anchor) -> Url | None:
-    """Return the target of a link to a file or folder elsewhere, as portals and mirrors have them."""
-    linked = _try_join(base, anchor.href) if anchor.href else None
-    if linked is None or linked.target == base.target:
-        return None
-    if not linked.name:
-        is_above = linked.origin == url.origin and url.path.startswith(linked.path)
-        shown = linked.path.rstrip("/").rpartition("/")[2]
-        return linked if shown and not is_above and anchor.is_shown_as(unquote(shown) + "/") else None
-    keys = {key.lower() for key, _ in parse_qsl(linked.target.partition("?")[2], keep_blank_values=True)}
-    is_download = anchor.is_download or bool(keys & _DOWNLOAD_KEYS)
-    is_shown = "." in linked.name.strip(".") and anchor.is_shown_as(linked.name)
-    return linked if is_download or is_shown else None

@@ -4,7 +4,7 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from hashlib import sha256
 
 from tradewind_agent.columns import FieldColumn, NumberColumn, RecordColumns, TextColumn, TimeColumn
@@ -18,6 +18,9 @@ MOST_BYTES = 2**63 - 1
 """Of a file, by the systems that could store it."""
 
 _SIZE = re.compile(r"[0-9]{1,18}")
+
+_SEPARATORS = frozenset({"/", "\0", os.sep, os.altsep or os.sep})
+"""A backslash is a character like any other where it separates no folders."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +64,9 @@ class IndexPage:
     ``left_out`` : links that look like files and cannot be copied from here.
     ``rows`` : sum of all entries as the page shows them, dates included; two pages of one sum show the same folder.
     ``has_links`` : whether a page of HTML links anything at all, as an index does, if only what is above it.
+    ``unread_pages`` : further pages that it links and that nothing leads to in order: nothing may be removed.
     ``next_page`` : where the listing goes on.
+    ``is_guess`` : whether that is a page which it numbers, and not one that it calls the next.
     ``is_exact`` : the page says of each entry whether it is a file; links may be anything.
     ``keeps_times`` : the server stores the times of files that are sent to it.
     ``is_other`` : the page is hardly an index: an error, or a form to log in.
@@ -70,7 +75,9 @@ class IndexPage:
     entries: Sequence[ListingEntry]
     left_out: tuple[Omission, ...] = ()
     rows: bytes = b""
+    unread_pages: tuple[str, ...] = ()
     next_page: Url | None = None
+    is_guess: bool = False
     is_exact: bool = False
     keeps_times: bool = False
     has_links: bool = True
@@ -95,6 +102,15 @@ def parse_size(stated: object) -> int | None:
     return int(stated) if 0 <= stated <= MOST_BYTES else None
 
 
+def parse_instant(text: str) -> datetime | None:
+    """Return an instant in UTC; ``None`` where the calendar ends before it, as programs write that know none."""
+    try:
+        instant = datetime.fromisoformat(text)
+        return instant.replace(tzinfo=UTC) if instant.tzinfo is None else instant.astimezone(UTC)
+    except OverflowError:
+        return None
+
+
 def check_segment(name: str, where: object) -> str:
     """Return ``name`` if it is one plain path segment, such as may be created in a folder.
 
@@ -110,7 +126,7 @@ def check_segment(name: str, where: object) -> str:
             raise UnsafeName(f"{where} lists {name!r}, which no disk can store") from error
     if is_own_name(name):
         raise UnsafeName(f"{where} lists {name!r}, which is the name of an unfinished copy")
-    if name in ("", ".", "..") or any(bad in name for bad in ("/", "\\", "\0")):
+    if name in ("", ".", "..") or not _SEPARATORS.isdisjoint(name):
         raise UnsafeName(f"{where} lists {name!r}, which is no plain file name")
     return name
 

@@ -2,14 +2,15 @@
 
 import asyncio
 import zlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from http import HTTPStatus
 
 from tradewind_agent.engine.access_advice import advise_on_access
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.http.fetch import FetchedAnswer, OnConnection, fetch
 from tradewind_agent.engine.options import EngineOptions
-from tradewind_agent.engine.remote.index_page import IndexPage, ListingEntries
+from tradewind_agent.engine.remote.index_page import IndexPage
+from tradewind_agent.engine.remote.joined_pages import JoinedPages
 from tradewind_agent.engine.remote.media_types import HTML_TYPES, is_page_name, parse_media_type
 from tradewind_agent.errors import FileFault, UnusableSource
 
@@ -18,14 +19,11 @@ _AS_HTML = {"Accept": "text/html", "Accept-Encoding": "gzip"}
 """Compressed, an index of thousands of files arrives within the first windows of its connection."""
 
 _DEPTH = {"Depth": "1", "Accept-Encoding": "identity"}
-_OK = 200
+_FOUND = frozenset({HTTPStatus.OK, HTTPStatus.NON_AUTHORITATIVE_INFORMATION})
 _NOT_ACCEPTABLE = 406
 _MISSING = frozenset({404, 410})
 _REQUESTS_AT_ONCE = 8
 """Simultaneous requests for index pages and single entries."""
-
-_MOST_EMPTY_PAGES = 1000
-"""Pages of a bucket without a key, one behind the other, as where very many were removed."""
 
 _LONGEST_INDEX_BYTES = 64 * 1024 * 1024
 """Of one that came compressed, which may unpack to anything."""
@@ -77,7 +75,7 @@ class IndexClient:
             return found
         if page.is_other or not (page.entries or page.left_out or page.has_links):
             return await self.read_properties(place) or (place, page)
-        return place, await self._read_on(page)
+        return place, await self._read_on(place, page)
 
     async def _read_page(self, url: Url) -> tuple[Url, IndexPage]:
         answer = await self._fetch(url, _AS_JSON_OR_HTML)
@@ -85,35 +83,27 @@ class IndexClient:
             try:
                 return answer.url, _parse(answer, self._options)
             except UnusableSource:
-                if _find_media_type(answer) in HTML_TYPES or answer.head.status != _OK:
+                if _find_media_type(answer) in HTML_TYPES or answer.head.status not in _FOUND:
                     raise
         answer = await self._fetch(url, _AS_HTML)
         return answer.url, _parse(answer, self._options)
 
-    async def _read_on(self, page: IndexPage) -> IndexPage:
-        """Return a page together with those that follow it.
-
-        Where pages of HTML lead back to one another, as where a server ignores which one is requested, they end.
-        """
+    async def _read_on(self, place: Url, page: IndexPage) -> IndexPage:
+        """Return a page together with those that it leads to."""
         if page.next_page is None:
             return page
-        entries, left_out, seen = ListingEntries(page.entries), list(page.left_out), set[Url | tuple[str, str]]()
-        empty_pages, seen_rows = 0, {page.rows}
-        while page.next_page is not None:
-            ends = (page.entries[0].name, page.entries[-1].name) if page.entries else None
-            empty_pages = 0 if page.entries else empty_pages + 1
-            if page.next_page in seen or ends in seen or empty_pages > _MOST_EMPTY_PAGES:
-                if page.rows:
-                    break
-                raise UnusableSource(f"cannot list {page.next_page}: its pages lead back to one another")
-            seen |= {page.next_page} if ends is None else {page.next_page, ends}
-            page = (await self._read_page(page.next_page))[1]
-            if page.rows and page.rows in seen_rows:
-                break
-            seen_rows.add(page.rows)
-            entries.extend(page.entries)
-            left_out += page.left_out
-        return replace(page, entries=entries, left_out=tuple(left_out))
+        joined = JoinedPages(place, page)
+        while joined.next_page is not None:
+            following = joined.next_page
+            try:
+                answer = await self._read_page(following)
+            except UnusableSource as error:
+                if not joined.is_guess:
+                    raise
+                joined.leave_out(following, f"cannot be read ({error})")
+            else:
+                joined.add(*answer)
+        return joined.join()
 
     async def read_properties(self, url: Url) -> tuple[Url, IndexPage] | None:
         """Return a folder as a WebDAV server lists it; ``None`` where the server is none."""
@@ -138,42 +128,39 @@ class IndexClient:
             raise UnusableSource(f"cannot list {url}: {fault}") from fault
 
     async def follow_to_folder(self, source: Url) -> Url:
-        """Return the folder that a URL without a slash at its end is redirected to; else the URL itself."""
-        if not source.name:
-            return source
-        try:
-            async with self._gate:
-                answer = await fetch(source, self._once, {"Accept-Encoding": "identity"}, method="HEAD")
-        except (FileFault, UnusableSource):
-            return source
-        return answer.url if answer.url.is_folder_of(source) else source
+        """Return the folder that a URL without a slash at its end is redirected to, or shows; else the URL itself."""
+        found = await self.probe(source, is_named=True) if source.name else None
+        return source if found is None or found.folder is None else found.folder
 
-    async def probe(self, url: Url) -> ProbedAddress | None:
+    async def probe(self, url: Url, *, is_named: bool = False) -> ProbedAddress | None:
         """Return what ``url``, without a slash at its end, stands for; ``None`` where the server does not say.
 
-        A folder redirects to itself with a slash, or answers with its index.
+        A folder redirects to itself with a slash, or answers with its index. One that the user has named may be a page
+        of any kind: its title has to say that it is an index.
         """
+        may_be_index = not is_page_name(url.name) and not (is_named and "?" in url.target)
         try:
             async with self._gate:
                 answer = await fetch(url, self._once, {"Accept-Encoding": "identity"}, method="HEAD")
-                if answer.head.status == _OK and _find_media_type(answer) in HTML_TYPES and not is_page_name(url.name):
+                is_page = answer.head.status in _FOUND and _find_media_type(answer) in HTML_TYPES
+                if is_page and may_be_index and not answer.url.is_folder_of(url):
                     answer = await fetch(url, self._once, _AS_HTML)
         except (FileFault, UnusableSource):
             return None
         if answer.url.is_folder_of(url):
             return ProbedAddress(folder=answer.url)
-        if answer.head.status != _OK:
+        if answer.head.status not in _FOUND:
             return None
-        if answer.body and _is_index(answer):
+        if answer.body and (answer.url == url or not is_named) and _is_index(answer, is_named=is_named):
             return ProbedAddress(folder=Url(answer.url.origin, answer.url.path + "/", answer.url.login))
         return ProbedAddress(size_bytes=answer.stated_bytes)
 
 
-def _is_index(answer: FetchedAnswer) -> bool:
-    from tradewind_agent.engine.remote.html_index import is_folder_index  # noqa: PLC0415 -- see `_parse`
+def _is_index(answer: FetchedAnswer, *, is_named: bool) -> bool:
+    from tradewind_agent.engine.remote.html_index import is_folder_index, is_titled_folder  # noqa: PLC0415 -- see `_parse`
 
     try:
-        return is_folder_index(answer.url, _unpack(answer))
+        return (is_titled_folder if is_named else is_folder_index)(answer.url, _unpack(answer))
     except UnusableSource:
         return False
 
@@ -185,7 +172,7 @@ def _find_media_type(answer: FetchedAnswer) -> str:
 def _parse(answer: FetchedAnswer, options: EngineOptions) -> IndexPage:
     if answer.head.status in _MISSING:
         raise FolderMissing(f"cannot list {answer.url}: the server answered {answer.head.status_line}")
-    if answer.head.status != _OK:
+    if answer.head.status not in _FOUND:
         advice = advise_on_access(answer.head.status, answer.head.headers, answer.url, options)
         raise UnusableSource(f"cannot list {answer.url}: the server answered {answer.head.status_line}{advice}")
     from tradewind_agent.engine.remote.listing import parse_answer  # noqa: PLC0415 -- a manifest needs no parsers
@@ -200,12 +187,23 @@ def _unpack(answer: FetchedAnswer) -> bytes:
         return answer.body
     if coding not in ("gzip", "x-gzip"):
         raise UnusableSource(f"cannot list {answer.url}: its index is packed as {coding}, which was not asked for")
-    unpacker = zlib.decompressobj(_GZIP)
     try:
-        body = unpacker.decompress(answer.body, _LONGEST_INDEX_BYTES)
+        return _unpack_gzip(answer.body)
     except zlib.error as error:
         raise UnusableSource(f"cannot list {answer.url}: its index is no gzip ({error})") from error
-    if not unpacker.eof:
-        why = f"is cut short, or has more than {_LONGEST_INDEX_BYTES} bytes"
-        raise UnusableSource(f"cannot list {answer.url}: its index {why}")
-    return body
+    except ValueError as error:
+        raise UnusableSource(f"cannot list {answer.url}: its index {error}") from error
+
+
+def _unpack_gzip(packed: bytes) -> bytes:
+    """Return what all members of a gzip hold, one behind the other (RFC 1952 §2.2); zeros at its end are padding."""
+    members: list[bytes] = []
+    room = _LONGEST_INDEX_BYTES
+    while not members or packed.strip(b"\0"):
+        unpacker = zlib.decompressobj(_GZIP)
+        members.append(unpacker.decompress(packed, room))
+        room -= len(members[-1])
+        if not unpacker.eof or room <= 0:
+            raise ValueError(f"is cut short, or has more than {_LONGEST_INDEX_BYTES} bytes")
+        packed = unpacker.unused_data
+    return b"".join(members)

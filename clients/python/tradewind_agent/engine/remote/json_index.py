@@ -2,12 +2,19 @@
 
 import json
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.http.retry import parse_http_date
-from tradewind_agent.engine.remote.index_page import IndexPage, ListingEntry, check_segment, parse_size, sum_rows
+from tradewind_agent.engine.remote.index_page import (
+    IndexPage,
+    ListingEntry,
+    check_segment,
+    parse_instant,
+    parse_size,
+    sum_rows,
+)
 from tradewind_agent.engine.remote.omissions import Omission, OmissionKind, make_name_omission
 from tradewind_agent.errors import UnsafeName, UnusableSource
 
@@ -19,6 +26,15 @@ _GOES_ON = (
     *("has_more", "hasMore", "truncated", "isTruncated"),
 )
 """Keys of documents that are not all of the index."""
+
+_ENTRY_COUNTS = frozenset({"total_count", "totalCount", "total_entries", "totalEntries", "total_items", "totalItems"})
+_PAGE_COUNTS = frozenset({"total_pages", "totalPages", "page_count", "pageCount"})
+
+_PAGE_KEYS = frozenset({"page", "limit", "offset", "per_page", "perPage", "next"})
+"""Keys of objects that speak of a page: in them, ``total`` and ``count`` are entries, which may be bytes elsewhere."""
+
+_PARTS = ("pagination", "paging", "meta", "links")
+"""Objects of a document that speak of its pages."""
 
 _UNSERVED = {
     "other": (OmissionKind.NOT_A_FILE, "is a pipe, a device or a socket"),
@@ -35,10 +51,11 @@ def parse_json_index(url: Url, body: bytes) -> IndexPage:
     UnusableSource : not JSON of a known form.
     """
     try:
-        document = json.loads(body)
-        if isinstance(document, dict) and any(document.get(key) for key in _GOES_ON):
-            raise UnusableSource(f"the index {url} is the first of several pages, of an unknown form")
+        # A server may write names as the bytes that they are.
+        document = json.loads(body.decode(json.detect_encoding(body), errors="surrogateescape"))
         rows: list[Mapping[str, Any]] = document["entries"] if isinstance(document, dict) else document
+        if isinstance(document, dict) and _goes_on(document, len(rows)):
+            raise UnusableSource(f"the index {url} is the first of several pages, of an unknown form")
         entries: list[ListingEntry] = []
         left_out: list[Omission] = []
         for row in rows:
@@ -60,6 +77,22 @@ def parse_json_index(url: Url, body: bytes) -> IndexPage:
         is_exact=True,
         keeps_times=any("size_bytes" in row for row in rows),  # serve-files
     )
+
+
+def _goes_on(document: Mapping[str, Any], rows: int) -> bool:
+    """Return whether a document says that it does not have all rows, itself or in an object such as ``pagination``."""
+    parts = (document, *(document.get(key) for key in _PARTS))
+    return any(_says_more(part, rows) for part in parts if isinstance(part, dict))
+
+
+def _says_more(part: Mapping[str, Any], rows: int) -> bool:
+    if any(part.get(key) for key in _GOES_ON):
+        return True
+    is_page = not _PAGE_KEYS.isdisjoint(part)
+    counts = _ENTRY_COUNTS | {"total", "count"} if is_page else _ENTRY_COUNTS
+    pages = _PAGE_COUNTS | {"pages"} if is_page else _PAGE_COUNTS
+    numbers = [(key, value) for key, value in part.items() if isinstance(value, int)]
+    return any((key in counts and value > rows) or (key in pages and value > 1) for key, value in numbers)
 
 
 def _parse_name(row: Mapping[str, Any]) -> str:
@@ -90,17 +123,8 @@ def _parse_entry(url: Url, name: str, row: Mapping[str, Any]) -> ListingEntry:
 
 def _parse_modified_at(row: Mapping[str, Any]) -> datetime | None:
     if exact := row.get("modified_at"):
-        return _parse_instant(exact)
+        return parse_instant(exact)
     if text := row.get("mod_time"):
-        instant = _parse_instant(text)
+        instant = parse_instant(text)
         return None if instant is None else instant.replace(microsecond=0)  # Last-Modified has no fractions either
     return parse_http_date(row.get("mtime", ""))
-
-
-def _parse_instant(text: str) -> datetime | None:
-    """Return an instant in UTC; ``None`` where the calendar ends before it, as programs write that know none."""
-    try:
-        instant = datetime.fromisoformat(text)
-        return instant.replace(tzinfo=UTC) if instant.tzinfo is None else instant.astimezone(UTC)
-    except OverflowError:
-        return None

@@ -89,5 +89,7 @@ def _parse_place(text: str, base: Url | None, where: str) -> tuple[Url, str]:
         raise UnusableSource(f"{where} is a relative path; give the URL of the folder it is in")
     if text.startswith("/"):
         raise UnsafeName(f"{where} lists {text!r}, an absolute path: nothing was copied")
+    if "\\" in text:
+        raise UnsafeName(f"{where} lists {text!r}: write / between folders; a name with a backslash needs its full URL")
     path = "/".join(check_segment(segment, where) for segment in text.removeprefix("./").split("/"))
     return base.join_path(path), path

@@ -11,6 +11,7 @@ from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.jobs import DownloadJob, DownloadJobs, SizeTrust
 from tradewind_agent.engine.remote.index_page import IndexPage, ListingEntries, ListingEntry
 from tradewind_agent.engine.remote.index_request import IndexClient, ProbedAddress
+from tradewind_agent.engine.remote.link_paths import normalise_place
 from tradewind_agent.engine.remote.media_types import is_page_name
 from tradewind_agent.engine.remote.omissions import Omission, OmissionKind
 from tradewind_agent.engine.remote.path_selection import Selecting
@@ -73,6 +74,7 @@ class RemoteTree:
     ----------
     jobs : the files found.
     omissions : what was found and left out.
+    unread_pages : addresses of further pages of an index that were not read.
     """
 
     def __init__(self, client: IndexClient, on_folders: OnFolders, selecting: Selecting) -> None:
@@ -84,6 +86,7 @@ class RemoteTree:
         self._outside_links: list[Omission] = []
         self.jobs = DownloadJobs()
         self.omissions: list[Omission] = []
+        self.unread_pages: list[str] = []
 
     async def list(self, source: Url, destination: Path) -> None:
         """Find all files below ``source``, which are to be copied below ``destination``.
@@ -95,8 +98,9 @@ class RemoteTree:
         await self._walk(_Folder(source, destination))
         # A page may link what lies elsewhere in the tree, as menus do: that is copied from there.
         if self._outside_links:
-            found = self._folders_found.union(str(job.source) for job in self.jobs)
-            self.omissions.extend(each for each in self._outside_links if each.place not in found)
+            found = {normalise_place(place) for place in self._folders_found}
+            found.update(normalise_place(str(job.source)) for job in self.jobs)
+            self.omissions.extend(each for each in self._outside_links if normalise_place(each.place) not in found)
             self._outside_links.clear()
 
     async def _walk(self, source: _Folder) -> None:
@@ -139,6 +143,7 @@ class RemoteTree:
             raise UnusableSource(f"{url} {_IS_NO_INDEX}")
         self._folders_found.add(str(url))
         self._outside_links.extend(each for each in page.left_out if self._is_selected(folder, url, each))
+        self.unread_pages.extend(page.unread_pages)
         below = str(folder.destination / "x").removesuffix("x")
         entries = await self._resolve_unclear(url, page.entries)
         children = (self._take(folder, url, entry, below) for entry in entries)
@@ -174,6 +179,8 @@ class RemoteTree:
     def _is_selected(self, folder: _Folder, url: Url, omission: Omission) -> bool:
         """Return whether something that cannot be copied would be, by its name."""
         name = unquote(omission.place.removeprefix(str(url)), errors="surrogateescape")
+        if name.startswith("?"):
+            return True  # it is not known which name it has
         take = self._selecting.take_folder if name.endswith("/") else self._selecting.take_file
         return name == omission.place or take(folder.path + name.rstrip("/"))
 

@@ -13,6 +13,7 @@ from tradewind_agent.engine.local.local_tree import list_tree
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.engine.remote.index_page import check_segment
 from tradewind_agent.engine.remote.index_request import IndexClient
+from tradewind_agent.engine.remote.link_paths import normalise_place
 from tradewind_agent.engine.remote.manifest import parse_manifest
 from tradewind_agent.engine.remote.omissions import REPORT_ALL, LinkRule, ListingRules, Omission
 from tradewind_agent.engine.remote.path_selection import (
@@ -33,12 +34,14 @@ class DownloadList:
     """Files to fetch, and what the sources hold that cannot be.
 
     ``is_folder`` : all that one folder holds was listed.
+    ``unread_pages`` : addresses of pages that may list further files.
     """
 
     jobs: DownloadJobs
     omissions: tuple[Omission, ...] = ()
     excluded: Excluded = NOTHING_EXCLUDED
     is_folder: bool = False
+    unread_pages: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +89,7 @@ async def list_downloads(
             tree.jobs.append(DownloadJob(source=source, destination=str(place)))
     is_one_folder = len(sources) == 1 and not sources[0].name
     jobs = DownloadJobs(_deduplicate(tree.jobs)) if find_repeated(tree.jobs.iterate_field("destination")) else tree.jobs
-    return DownloadList(jobs, tuple(tree.omissions), selecting.excluded, is_one_folder)
+    return DownloadList(jobs, tuple(tree.omissions), selecting.excluded, is_one_folder, tuple(tree.unread_pages))
 
 
 def list_manifest(
@@ -170,6 +173,10 @@ def _deduplicate(jobs: Sequence[_Job]) -> list[_Job]:
     found: dict[str | Url, _Job] = {}
     for job in jobs:
         first = found.setdefault(job.destination, job)
-        if first.source != job.source:
+        if _normalise(first.source) != _normalise(job.source):
             raise UnusableSource(f"{job.source} and {first.source} would both become {job.destination}")
     return list(found.values())
+
+
+def _normalise(source: Url | Path) -> object:
+    return (source.origin, normalise_place(source.target)) if isinstance(source, Url) else source

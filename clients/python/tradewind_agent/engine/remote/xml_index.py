@@ -4,6 +4,7 @@ import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from contextlib import suppress
+from datetime import datetime
 from urllib.parse import parse_qsl, unquote, unquote_plus, urlencode
 
 from tradewind_agent.engine.http.address import Url
@@ -13,10 +14,12 @@ from tradewind_agent.engine.remote.index_page import (
     ListingEntry,
     check_path,
     check_segment,
+    parse_instant,
     parse_size,
     sum_rows,
 )
-from tradewind_agent.engine.remote.omissions import Omission, make_name_omission
+from tradewind_agent.engine.remote.link_paths import find_below, normalise_path
+from tradewind_agent.engine.remote.omissions import Omission, OmissionKind, make_name_omission
 from tradewind_agent.errors import UnsafeName, UnusableSource
 
 XML_TYPES = frozenset({"application/xml", "text/xml"})
@@ -44,18 +47,59 @@ def parse_xml(url: Url, body: bytes) -> ET.Element:
     return root
 
 
-def parse_bucket_list(url: Url, body: bytes) -> IndexPage:
-    """Return what one page of a bucket's listing holds: all files below its prefix, and where the next page is.
-
-    A page that was requested by folders (``delimiter``) leaves out what is in them: the one that has all keys is next.
+def parse_xml_index(url: Url, body: bytes) -> IndexPage:
+    """Return what an index in XML lists: a folder, as nginx writes it, or one page of a bucket.
 
     Raises
     ------
-    UnusableSource : not the listing of a bucket, or a part of one that does not say how to go on.
+    UnusableSource : neither of them, or a part of a bucket that does not say how to go on.
     """
     root = parse_xml(url, body)
-    if root.tag != "ListBucketResult":
-        raise UnusableSource(f"{url} answers with XML of an unknown form ({root.tag}); name its files in a manifest")
+    if root.tag == "ListBucketResult":
+        return _list_bucket(url, root)
+    if root.tag == "list":
+        return _list_folder(url, root)
+    raise UnusableSource(f"{url} answers with XML of an unknown form ({root.tag}); name its files in a manifest")
+
+
+def _list_folder(url: Url, root: ET.Element) -> IndexPage:
+    """Return what nginx lists: a row for each ``file``, ``directory`` and ``other``, such as a pipe."""
+    entries, left_out = [], []
+    for row in root:
+        name, is_folder = row.text or "", row.tag == "directory"
+        place = f"{url}{name}"
+        if row.tag not in ("file", "directory"):
+            left_out.append(Omission(place, "is a pipe, a device or a socket", OmissionKind.NOT_A_FILE))
+            continue
+        try:
+            name = check_segment(name, url)
+        except UnsafeName as error:
+            left_out.append(make_name_omission(place + "/" * is_folder, error))
+            continue
+        entries.append(
+            ListingEntry(
+                name=name,
+                is_folder=is_folder,
+                size_bytes=None if is_folder else parse_size(row.get("size")),
+                modified_at=_read_instant(row.get("mtime", "")),
+            )
+        )
+    rows = sum_rows(sorted(f"{row.tag} {row.text} {row.attrib}" for row in root))
+    return IndexPage(entries=tuple(entries), left_out=tuple(left_out), rows=rows, is_exact=True)
+
+
+def _read_instant(text: str) -> datetime | None:
+    try:
+        return parse_instant(text)
+    except ValueError:
+        return None
+
+
+def _list_bucket(url: Url, root: ET.Element) -> IndexPage:
+    """Return one page of a bucket: all files below its prefix, and where the next page is.
+
+    A page that was requested by folders (``delimiter``) leaves out what is in them: the one that has all keys is next.
+    """
     query = parse_qsl(url.target.partition("?")[2], keep_blank_values=True, errors="surrogateescape")
     if root.find("CommonPrefixes/Prefix") is not None or "delimiter" in dict(query):
         return IndexPage(entries=(), next_page=_list_all_keys(url, query))
@@ -137,7 +181,7 @@ def parse_multistatus(url: Url, body: bytes) -> IndexPage:
         is_folder = any(element.tag == "collection" for element in response.iter())
         try:
             href = url.join(text)
-            if href.path.rstrip("/") == url.path.rstrip("/"):
+            if _find_key(href) == _find_key(url):
                 continue  # the folder itself
             if _find_folder_below(url, href) in folders:
                 continue  # a server that answers more than it was asked for: this is found in its folder
@@ -155,7 +199,7 @@ def _find_folder_error(url: Url, root: ET.Element) -> str | None:
         if error is None:
             continue
         with suppress(UnusableSource):
-            if url.join((response.findtext("href") or "").strip()).path.rstrip("/") == url.path.rstrip("/"):
+            if _find_key(url.join((response.findtext("href") or "").strip())) == _find_key(url):
                 return error[1]
     return None
 
@@ -165,21 +209,28 @@ def _list_resources(url: Url, root: ET.Element) -> Iterator[tuple[str, bool]]:
     for response in root.iter("response"):
         is_folder = any(element.tag == "collection" for element in response.iter())
         with suppress(UnusableSource):
-            yield url.join((response.findtext("href") or "").strip()).path.rstrip("/"), is_folder
+            yield _find_key(url.join((response.findtext("href") or "").strip())), is_folder
+
+
+def _find_key(url: Url) -> str:
+    """Return the path of a resource as it can be compared: servers escape it in other ways than it was requested in."""
+    return normalise_path(url.path).rstrip("/")
 
 
 def _find_folder_below(url: Url, href: Url) -> str | None:
     """Return the path of the folder in ``url`` that ``href`` lies in; ``None`` where it lies in ``url`` itself."""
-    child, slash, name = href.path.removeprefix(url.folder).partition("/")
-    return url.folder + child if slash and name and href.path.startswith(url.folder) else None
+    below = find_below(url.folder, href.path) or ""
+    child, slash, name = below.partition("/")
+    return normalise_path(url.folder + child) if slash and name else None
 
 
 def _read_resource(url: Url, href: Url, response: ET.Element, *, is_folder: bool) -> ListingEntry:
-    if not href.path.startswith(url.folder):
+    below = find_below(url.folder, href.path)
+    if below is None:
         raise UnsafeName(f"{url} lists {href.path!r}, which is not in it")
     size = _find_text(response, "getcontentlength")
     return ListingEntry(
-        name=check_segment(unquote(href.path.removeprefix(url.folder).rstrip("/"), errors="surrogateescape"), url),
+        name=check_segment(unquote(below.rstrip("/"), errors="surrogateescape"), url),
         is_folder=is_folder,
         size_bytes=None if is_folder else parse_size(size),
         modified_at=parse_http_date(_find_text(response, "getlastmodified")),

@@ -7,24 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.integration.engine.indexes.index_pages import SIZED, copied, look_up, page
 from tests.integration.engine.servers.rough_server import Answer, RoughServer, head, redirect, status
 from tests.integration.engine.transfers import options, plan
 from tradewind_agent.engine import TransferEngine, Url, list_downloads
 from tradewind_agent.engine.remote.omissions import OmissionKind
 from tradewind_agent.engine.remote.source import DownloadList
 from tradewind_agent.errors import UnusableSource
-
-Found = tuple[DownloadList, list[str]]
-"""What was listed, and the paths that the server was asked for."""
-
-
-def page(body: str, kind: str = "text/html") -> Answer:
-    async def answer(asked, writer):
-        body_bytes = body.encode()
-        writer.write(head("200 OK", asked, Content_Type=kind, Content_Length=len(body_bytes)))
-        writer.write(b"" if asked.method == "HEAD" else body_bytes)
-
-    return answer
 
 
 def by_accept(as_json: str, as_html: str) -> Answer:
@@ -44,23 +33,6 @@ class Endless(dict[str, Answer]):
 
     def get(self, path: str, default: Answer | None = None) -> Answer:  # type: ignore[override]
         return self.make(path)
-
-
-def look_up(answers: dict[str, Answer], destination: Path, source: str = "/") -> Found:
-    async def run() -> Found:
-        async with RoughServer(answers) as server:
-            url = Url.parse(f"{server.url}{source}")
-            found = await list_downloads([url], destination, options())
-            return found, [asked.path for asked in server.asked]
-
-    return asyncio.run(run())
-
-
-def copied(found: DownloadList, folder: Path) -> list[str]:
-    return sorted(Path(job.destination).relative_to(folder).as_posix() for job in found.jobs)
-
-
-SIZED = '<a href="a.bin">a.bin</a> 2026-11-21 03:58 100 '
 
 
 @pytest.mark.parametrize(
@@ -280,31 +252,6 @@ def test_index_whose_length_nobody_states_and_that_has_no_end_is_not_taken(tmp_p
 
     with pytest.raises(UnusableSource, match="its index has no end"):
         look_up({"/": cut}, tmp_path)
-
-
-def paged(pages: dict[str, str]) -> Answer:
-    """Answer by the query of the request."""
-
-    async def answer(asked, writer):
-        await page(pages.get(asked.query, pages[""]))(asked, writer)
-
-    return answer
-
-
-def test_all_pages_of_an_index_are_read(tmp_path: Path):
-    pages = {
-        "": SIZED + '<a href="?page=2">2</a>',
-        "page=2": SIZED.replace("a.bin", "b.bin") + '<a href="?page=1">1</a><a href="?page=3">3</a>',
-        "page=3": SIZED.replace("a.bin", "c.bin") + '<a href="?page=2">2</a>',
-    }
-    found, _ = look_up({"/": paged(pages)}, tmp_path)
-    assert copied(found, tmp_path) == ["a.bin", "b.bin", "c.bin"]
-
-
-def test_server_that_ignores_the_number_of_a_page_gets_one_more_request(tmp_path: Path):
-    found, asked = look_up({"/": paged({"": SIZED + '<a rel="next" href="?page=2">Next</a>'})}, tmp_path)
-    assert copied(found, tmp_path) == ["a.bin"]
-    assert len(asked) == 2
 
 
 def test_form_to_log_in_is_no_empty_folder(tmp_path: Path):
