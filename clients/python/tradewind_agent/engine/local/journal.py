@@ -54,8 +54,8 @@ def _build_stem(name: str) -> str:
 def read_journal(destination: Path, source: str = "") -> tuple[FileIdentity, RangeSet] | None:
     """Return what an earlier run left of this file; ``None`` where nothing usable is left.
 
-    A validator names versions of one resource alone (RFC 9110 §8.8.3): servers that count versions have the same one for
-    other bytes. So what another ``source`` has left is of no use, be it of another host or port with the same path.
+    A validator names versions of one resource alone (RFC 9110 §8.8.3): servers that count versions have the same one
+    for other bytes. So what another ``source`` has left is of no use, be it of another host or port with the same path.
     """
     try:
         path = build_journal_path(destination)
