@@ -152,7 +152,13 @@ def test_index_in_several_members_of_a_gzip_is_read_to_its_end(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    ("behind", "reason"), [(b"more", "is no gzip"), (gzip.compress(b"x" * 1000)[:-9], "is cut short")]
+    ("behind", "reason"),
+    [
+        (b"more", "is no gzip"),
+        (gzip.compress(b"x" * 1000)[:-9], "is cut short"),
+        (gzip.compress(b"") * 2000, "is cut short, or has more than 67108864 bytes or 1000 members"),
+    ],
+    ids=["other bytes", "cut short", "very many members"],
 )
 def test_index_behind_whose_gzip_something_else_follows_is_refused(tmp_path: Path, behind: bytes, reason: str):
     with pytest.raises(UnusableSource, match=f"its index {reason}"):

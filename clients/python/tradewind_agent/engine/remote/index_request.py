@@ -28,6 +28,9 @@ _REQUESTS_AT_ONCE = 8
 _LONGEST_INDEX_BYTES = 64 * 1024 * 1024
 """Of one that came compressed, which may unpack to anything."""
 
+_MOST_MEMBERS = 1000
+"""Of a gzip: what is behind each is copied, which very many empty ones would make slow."""
+
 _GZIP = 16 + zlib.MAX_WBITS
 
 
@@ -203,7 +206,9 @@ def _unpack_gzip(packed: bytes) -> bytes:
         unpacker = zlib.decompressobj(_GZIP)
         members.append(unpacker.decompress(packed, room))
         room -= len(members[-1])
-        if not unpacker.eof or room <= 0:
-            raise ValueError(f"is cut short, or has more than {_LONGEST_INDEX_BYTES} bytes")
+        if not unpacker.eof or room <= 0 or len(members) > _MOST_MEMBERS:
+            raise ValueError(
+                f"is cut short, or has more than {_LONGEST_INDEX_BYTES} bytes or {_MOST_MEMBERS} members of gzip"
+            )
         packed = unpacker.unused_data
     return b"".join(members)
