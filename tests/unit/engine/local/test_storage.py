@@ -84,7 +84,7 @@ def test_part_of_another_host_is_not_resumed(tmp_path: Path):
     part.write(0, b"01234")
     part.close_for_resume(IDENTITY, RangeSet([(0, 4)]))
     assert read_journal(destination, "http://one.example/file") is not None
-    for source in ("http://two.example/file", "https://one.example/file", "http://one.example:81/file"):
+    for source in ("http://two.example/file", "http://one.example:81/other", "http://one.example/file?b"):
         assert read_journal(destination, source) is None
 
 
@@ -261,6 +261,13 @@ def test_a_part_of_another_source_is_not_gone_on_with(tmp_path: Path, source: st
     part.close_for_resume(identity, RangeSet([(0, 9)]))
     assert PartFile(destination, source).resume() is None
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_part_of_one_path_and_strong_etag_is_gone_on_with_by_another_port_of_the_host(tmp_path: Path):
+    part = PartFile(tmp_path / "file", "http://a/file")
+    part.write(0, b"0123456789")
+    part.close_for_resume(IDENTITY, RangeSet([(0, 9)]))
+    assert PartFile(tmp_path / "file", "http://a:8080/file").resume() == (IDENTITY, RangeSet([(0, 9)]))
 
 
 def test_runs_without_locks_have_parts_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -10,6 +10,7 @@ import os
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from tradewind_agent.engine.local.identity import FileIdentity
 from tradewind_agent.engine.local.ranges import RangeSet
@@ -55,7 +56,8 @@ def read_journal(destination: Path, source: str = "") -> tuple[FileIdentity, Ran
     """Return what an earlier run left of this file; ``None`` where nothing usable is left.
 
     A validator names versions of one resource alone (RFC 9110 §8.8.3): servers that count versions have the same one
-    for other bytes. So what another ``source`` has left is of no use, be it of another host or port with the same path.
+    for other bytes. So what another ``source`` has left is of no use. One host may serve a file by several ports, which
+    a strong ETag of the same path is taken to show.
     """
     try:
         path = build_journal_path(destination)
@@ -67,7 +69,7 @@ def read_journal(destination: Path, source: str = "") -> tuple[FileIdentity, Ran
         identity = FileIdentity(
             header["size_bytes"], header["etag"], header["last_modified"], header.get("has_strong_time") is True
         )
-        if header["format"] != _FORMAT or header.get("source", source) != source:
+        if header["format"] != _FORMAT or not _is_same_source(header.get("source", source), source, identity):
             return None
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return None
@@ -81,6 +83,14 @@ def read_journal(destination: Path, source: str = "") -> tuple[FileIdentity, Ran
             break
         ranges.add(first, last)
     return identity, ranges
+
+
+def _is_same_source(left: str, source: str, identity: FileIdentity) -> bool:
+    if left == source:
+        return True
+    one, other = urlsplit(left), urlsplit(source)
+    is_same_path = (one.hostname, one.path, one.query) == (other.hostname, other.path, other.query)
+    return is_same_path and identity.etag is not None and identity.validator == identity.etag
 
 
 def write_journal(destination: Path, source: str, identity: FileIdentity, received: RangeSet) -> None:
