@@ -114,9 +114,11 @@ class Front(StreamServer):
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
         fields = request.without("connection", "expect").head.fields
         line = f"{request.head.method} {request.head.target} HTTP/1.1"
-        writer.write(f"{line}\r\n{fields}\r\nConnection: close\r\n\r\n".encode("latin-1") + request.body)
-        answer = await reader.read()
-        writer.close()
+        try:
+            writer.write(f"{line}\r\n{fields}\r\nConnection: close\r\n\r\n".encode("latin-1") + request.body)
+            answer = await reader.read()
+        finally:
+            writer.close()  # when the test ends meanwhile, too
         head, _, body = answer.partition(b"\r\n\r\n")
         first, *lines = head.decode("latin-1").split("\r\n")
         pairs = (line.partition(":") for line in lines)
