@@ -1,9 +1,11 @@
 """Rows of a link, as a fit reads them."""
 
+import time
 from contextlib import closing
 from datetime import UTC, datetime
 from uuid import uuid4
 
+import psycopg
 import pytest
 
 from services.application.models.learned_model import StoredLink
@@ -75,3 +77,29 @@ def test_rows_that_cannot_be_read_now_may_be_read_later() -> None:
         away.fit_rows(uuid4(), uuid4()),
     ):
         pass
+
+
+def test_rows_of_a_link_are_read_without_those_of_others(
+    api: str, tenant: Tenant, logs: LogReader, admin_database_url: str
+) -> None:
+    rows = [record(n, destination=f"site-{n % 40}") for n in range(4_000)]
+    store(api, tenant, rows)
+    with psycopg.connect(admin_database_url, autocommit=True) as admin:
+        admin.execute("VACUUM ANALYZE transfer_logs")
+    with opened(tenant) as uow:
+        link = uow.links.list_all()[0]
+    before = entries_read(admin_database_url)
+    while before != (before := entries_read(admin_database_url, after_s=1.5)):
+        pass  # sessions of the upload report what they read a little later
+    with logs.read_rows_between(tenant.id, link) as batches:
+        assert sum(each.num_rows for each in batches) == 100
+    assert 100 <= entries_read(admin_database_url, after_s=1.5) - before < 400
+
+
+def entries_read(admin_database_url: str, *, after_s: float = 0.0) -> int:
+    """Entries of indexes of logs that have been read."""
+    time.sleep(after_s)
+    query = "SELECT coalesce(sum(idx_tup_read), 0)::bigint FROM pg_stat_user_indexes WHERE relname ^@ 'transfer_logs_'"
+    with psycopg.connect(admin_database_url, autocommit=True) as admin:
+        (read,) = admin.execute(query).fetchone() or (0,)
+    return int(read)
