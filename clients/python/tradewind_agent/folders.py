@@ -9,6 +9,7 @@ from pathlib import Path
 APPLICATION = "tradewind"
 PRIVATE_FOLDER_MODE = 0o700
 PRIVATE_FILE_MODE = 0o600
+_NO_HOME = Path("/")
 
 
 def build_config_folder(environ: Mapping[str, str]) -> Path:
@@ -30,8 +31,17 @@ def _find_base(environ: Mapping[str, str], variable: str, default: str) -> Path:
     stated = environ.get(variable, "")
     if os.path.isabs(stated):  # noqa: PTH117 -- the specification: relative values are to be ignored
         return Path(stated)
-    home = environ.get("HOME")
-    return (Path(home) if home else Path.home()) / default
+    return find_home(environ) / default
+
+
+def find_home(environ: Mapping[str, str]) -> Path:
+    """Return the user's home; the root folder where there is none, or only that of another user."""
+    try:
+        home = Path(environ.get("HOME") or Path.home())
+        is_closed = home.is_dir() and not os.access(home, os.X_OK)
+    except (RuntimeError, PermissionError):  # containers may run users that the system does not know
+        return _NO_HOME
+    return _NO_HOME if is_closed else home
 
 
 def make_private(folder: Path) -> None:

@@ -1,9 +1,18 @@
+import errno
+import os
 import socket
 from itertools import count
+from pathlib import Path
 
 import pytest
 
-from tradewind_agent.folders import build_config_folder, build_state_folder, make_private, replace_durably
+from tradewind_agent.folders import (
+    build_config_folder,
+    build_state_folder,
+    find_home,
+    make_private,
+    replace_durably,
+)
 from tradewind_agent.session.path_probe import measure_connect_s
 
 
@@ -11,6 +20,32 @@ def test_folders_are_where_the_desktop_standard_puts_them(tmp_path):
     assert build_config_folder({"HOME": "/home/u"}).as_posix() == "/home/u/.config/tradewind"
     assert build_state_folder({"HOME": "/home/u"}).as_posix() == "/home/u/.local/state/tradewind"
     assert build_state_folder({"XDG_STATE_HOME": str(tmp_path)}) == tmp_path / "tradewind"
+
+
+def test_user_without_a_home_has_files_at_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", fail)
+    assert build_config_folder({}).as_posix() == "/.config/tradewind"
+    assert build_state_folder({"HOME": "/home/u"}).as_posix() == "/home/u/.local/state/tradewind"
+
+
+@pytest.mark.parametrize("inside", ["", "deeper"])
+def test_home_of_another_user_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, inside: str) -> None:
+    closed = tmp_path / "closed"
+    (closed / "deeper").mkdir(parents=True)
+    environ = {"HOME": str(closed / inside)}
+    assert find_home(environ) == closed / inside
+    monkeypatch.setattr(os, "access", lambda *_: False)  # as it is to other users; the superuser may look everywhere
+    if inside:
+        monkeypatch.setattr(Path, "is_dir", refuse)
+    assert build_state_folder(environ).as_posix() == "/.local/state/tradewind"
+    assert build_config_folder(environ | {"XDG_CONFIG_HOME": str(tmp_path)}) == tmp_path / "tradewind"
+
+
+def refuse(path: Path) -> bool:
+    raise PermissionError(errno.EACCES, "Permission denied", str(path))
 
 
 def test_a_folder_open_to_others_is_closed(tmp_path):

@@ -104,7 +104,6 @@ def build_engine_options(
     from tradewind_agent.engine.origin.book import OriginBook
     from tradewind_agent.folders import build_state_folder
 
-    netrc = Path(os.environ.get("NETRC") or Path.home() / ".netrc")
     tls = _build_tls(ca_file, cert, key, insecure=insecure)
     headers = _read_headers(header or ())
     if bearer_token is not None:
@@ -112,7 +111,7 @@ def build_engine_options(
     engine = EngineOptions(
         tls=tls,
         proxies=Proxies.from_environment(os.environ),
-        credentials=replace(Credentials.from_netrc(netrc), unbound=headers),
+        credentials=replace(Credentials.from_environment(os.environ), unbound=headers),
         stores=stores,
         properties=properties,
         skip=_parse_skip_rule(skip),

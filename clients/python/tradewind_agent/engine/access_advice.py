@@ -36,7 +36,8 @@ def advise_on_access(status: int, headers: Mapping[str, str], url: Url, options:
         )
     condition = "" if status == HTTPStatus.UNAUTHORIZED else "if it wants credentials, "
     ways = f"--bearer-token FILE, --header 'NAME: VALUE', or a login for {url.origin.host} in ~/.netrc"
-    return f"; {condition}give {ways}"
+    unread = f" ({options.credentials.unread})" if options.credentials.unread else ""
+    return f"; {condition}give {ways}{unread}"
 
 
 def _advise_on_refused_credentials(scheme: str, *, is_unknown: bool) -> str:

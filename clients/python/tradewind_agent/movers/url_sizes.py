@@ -24,7 +24,7 @@ def measure_urls(urls: Sequence[str], environment: Mapping[str, str]) -> Workloa
     """Return what http(s) addresses hold; ``None`` where one is something else, or no server states any size."""
     options = EngineOptions(
         proxies=Proxies.from_environment(environment),
-        credentials=Credentials.from_netrc(Path(environment.get("NETRC") or Path.home() / ".netrc")),
+        credentials=Credentials.from_environment(environment),
     )
     options = replace(options, retry=replace(options.retry, most_tries=1))
     try:

@@ -2,7 +2,6 @@
 
 import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tradewind.errors import InvalidValue
@@ -73,8 +72,7 @@ def _build_headers(url: "Url") -> dict[str, str]:
     """Return the headers of the login that the address, or else the user's netrc, has for the server."""
     from tradewind_agent.engine.http.credentials import Credentials  # noqa: PLC0415
 
-    netrc = Path(os.environ.get("NETRC") or Path.home() / ".netrc")
     try:
-        return Credentials.from_netrc(netrc).build_headers(url)
+        return Credentials.from_environment(os.environ).build_headers(url)
     except UnusableSource as wrong:
         raise MeterUnavailable(str(wrong)) from None
