@@ -78,7 +78,7 @@ CORRECTED = (
         None,
         "Facts: one row a transfer, without the rows of its chunks: the rows of warehouse.transfers to sum over. "
         "Two records of a transfer (logged twice under different ids or starts) are two rows; "
-        "DISTINCT ON (coalesce(transfer_id, id)) takes one. A transfer of which only chunks were logged has none.",
+        "DISTINCT ON (coalesce(transfer_id, id)) takes one. A transfer whose chunks alone were logged has none.",
         "Facts: one row a transfer, without the rows of its chunks: the rows of warehouse.transfers to sum over.",
     ),
 )
