@@ -120,7 +120,8 @@ def line_of(**changes: Any) -> bytes:
     ids=[
         "malformed", "no object", "no text", "lone surrogate", "missing field", "negative", "NaN", "infinite",
         "unknown unit", "unknown field", "ends before it starts", "time without zone", "in the future",
-        "NUL in a name", "above the link's rate", "one host twice", "chunk of no transfer", "deeply nested", "line too long",
+        "NUL in a name", "above the link's rate", "one host twice", "chunk of no transfer", "deeply nested",
+        "line too long",
     ],
 )  # fmt: skip
 def test_a_bad_row_is_refused_with_its_field_and_the_good_one_stored(
