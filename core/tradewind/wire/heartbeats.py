@@ -64,6 +64,9 @@ class GrantedShare(Open):
 class Heartbeat(Strict):
     """One tick; sequence 0 precedes the first byte and claims the share. Top-level concurrency sums the chunks.
 
+    ``bytes_moved``, ``sent_bytes`` and ``retransmitted_bytes`` count since the transfer began, ``throughput_bps`` is of
+    the tick.
+
     ``enquiry`` is what the recommendation answered. With it each heartbeat stands for itself: a session that the
     service lost is made again from it. ``wanted`` is claimed whatever is decided. A transfer that follows no decision
     names no ``chunks``: it asks for its share alone.

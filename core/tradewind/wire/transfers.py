@@ -86,7 +86,11 @@ class SampleDecision(Open):
 
 
 class TransferSample(Open):
-    """One tick as its heartbeat reported it."""
+    """One tick as its heartbeat reported it.
+
+    ``bytes_moved``, ``sent_bytes`` and ``retransmitted_bytes`` count since the transfer began, ``throughput_bps`` is of
+    the tick.
+    """
 
     sequence: int
     at: datetime

@@ -85,7 +85,7 @@ def link_page(
         verdict=fit.verdict,
         figures=metrics,
         periods=tuple(Period),
-        moved=encode_chart(build_day_chart(metrics.days)),
+        moved=encode_chart(build_day_chart(metrics.days, metrics.ends)),
         confidence=DEFAULT_CONFIDENCE,
     )
 

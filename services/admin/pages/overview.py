@@ -79,7 +79,7 @@ def overview_page(
         operates=visit.visitor.may(Scope.OPERATOR),
         month=Month.of(now),
         periods=tuple(Period),
-        moved=encode_chart(build_day_chart(metrics.days)),
+        moved=encode_chart(build_day_chart(metrics.days, metrics.ends)),
     )
 
 

@@ -9,6 +9,7 @@ from uuid import UUID
 from services.application.logs.lines import Line
 from services.application.logs.ports import LinkRepository
 from services.application.transfers.owners import TransferOwners
+from tradewind.dataset import ChunkKind
 from tradewind.errors import InvalidValue
 from tradewind.path import UNKNOWN_PATH, Path
 from tradewind.transfer import RATE_TOLERANCE, LinkKey
@@ -126,6 +127,12 @@ ROWS_AT_ONCE = 200
 
 MAX_REMEMBERED = 100_000
 """Transfers of one upload in memory; beyond that, earlier ones are looked up again."""
+
+CHUNK_OF_NO_TRANSFER = (
+    "is missing: a chunk is counted with its transfer, by the record with this transfer_id and chunk `whole`; "
+    "leave out `chunk` of a transfer that was not sent in chunks"
+)
+"""A chunk by itself would be stored, and counted by no sum of transfers."""
 
 OF_ANOTHER_KEY = "is of a transfer that another key started: upload its log with that key"
 
@@ -269,6 +276,8 @@ def _parse(line: Line, earliest: datetime | None, latest: datetime) -> WireRecor
         raise InvalidValue("started_at", f"lies in a month that is closed; logs are accepted from {earliest:%Y-%m} on")
     if len(record.energy) > 1 and record.energy[0].host is record.energy[1].host:
         raise InvalidValue("energy", f"names the {record.energy[0].host} host twice")
+    if record.transfer_id is None and record.chunk not in {None, ChunkKind.WHOLE}:
+        raise InvalidValue("transfer_id", CHUNK_OF_NO_TRANSFER)
     return record
 
 

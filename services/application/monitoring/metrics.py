@@ -17,6 +17,7 @@ from services.application.monitoring.overview import (
     SlaOutcomes,
     TunedTransfers,
     estimate_untuned,
+    find_usual_ends,
 )
 from services.application.shared.unit_of_work import UnitOfWork
 
@@ -63,6 +64,7 @@ class OutcomeRepository(Protocol):
     def list_days(self, since: date, link_id: UUID | None = None) -> Sequence[Day]: ...
     def list_hours(self, since: datetime, link_id: UUID | None = None) -> Sequence[Day]: ...
     def count_metered(self, link_ids: Collection[UUID]) -> Mapping[UUID, Mapping[MeteredEnds, int]]: ...
+    def count_metered_since(self, since: date, link_id: UUID | None = None) -> Mapping[MeteredEnds, int]: ...
     def sum_moved(self, *, limit: int) -> Sequence[MovedOnLink]: ...
 
 
@@ -70,14 +72,16 @@ class OutcomeRepository(Protocol):
 class OverviewMetrics:
     """Metrics of an overview.
 
-    ``since`` : when the period began. ``days`` : of the shortest period, its hours. ``waiting`` : changed days of links
-    that are not summed yet; ``more`` : there are more than were counted.
+    ``since`` : when the period began. ``days`` : of the shortest period, its hours. ``ends`` : at which its transfers
+    were metered; ``None`` where they differ, so that their energies have no common meaning. ``waiting`` : changed days
+    of links that are not summed yet; ``more`` : there are more than were counted.
     """
 
     period: Period
     since: datetime
     sla_outcomes: SlaOutcomes
     days: Sequence[Day]
+    ends: MeteredEnds | None
     gains: Sequence[Gain]
     waiting: int
 
@@ -110,6 +114,7 @@ def read_overview_metrics(
             else uow.outcomes.count_sla_outcomes(day, link_id)
         ),
         days=uow.outcomes.list_hours(since, link_id) if by_hour else uow.outcomes.list_days(day, link_id),
+        ends=find_usual_ends(uow.outcomes.count_metered_since(day, link_id)),
         gains=[] if release is None else _compare_links(uow, release, tuned),
         waiting=uow.rollups.count_waiting(MAX_COUNTED),
     )

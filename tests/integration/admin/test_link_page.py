@@ -41,7 +41,7 @@ UPDATE surfaces SET observed = jsonb_build_array(observed -> 0, observed -> 1),
 SHOWN = {
     "Logs": "65 432 the last 5 d ago",
     "Moved": "5 TB by 1 transfer in 30 days",
-    "Energy": "9 GJ 6 GJ measured, 3 GJ by a model; for 5 TB",
+    "Energy": "9 GJ 6 GJ measured, 3 GJ by a model; for 5 TB, at both ends",
     "SLAs met": "0 % 0 met, 1 missed in 30 days; 9 without a target or not metered",
     "Faster than untuned": (
         "2.5 × 2.5 to 2.5 × at 90 %: 1 Gbit/s against 400 Mbit/s expected by the release;"

@@ -113,13 +113,15 @@ def line_of(**changes: Any) -> bytes:
         (line_of(source="a\x00b"), "source"),
         (line_of(path={"bandwidth_bps": 1e6}), "outcome.throughput_bps"),
         (line_of(energy=[{"host": "source", "total_j": 1, "method": "rapl", "quality": "measured"}] * 2), "energy"),
+        (line_of(chunk="small"), "transfer_id"),
         (b"[" * 100_000 + b"\n", "row"),
         (b'"' + b"x" * 2_000_000 + b'"\n', "row"),
     ],
     ids=[
         "malformed", "no object", "no text", "lone surrogate", "missing field", "negative", "NaN", "infinite",
         "unknown unit", "unknown field", "ends before it starts", "time without zone", "in the future",
-        "NUL in a name", "above the link's rate", "one host twice", "deeply nested", "line too long",
+        "NUL in a name", "above the link's rate", "one host twice", "chunk of no transfer", "deeply nested",
+        "line too long",
     ],
 )  # fmt: skip
 def test_a_bad_row_is_refused_with_its_field_and_the_good_one_stored(

@@ -112,6 +112,12 @@ class Outcomes:
         )
         return {row.link_id: {ends: int(getattr(row, ends)) for ends in MeteredEnds} for row in rows}
 
+    def count_metered_since(self, since: date, link_id: UUID | None = None) -> Mapping[MeteredEnds, int]:
+        """Return how many logs of transfers that started on that day or later were metered at which ends."""
+        sums = (func.coalesce(func.sum(_DAILY[f"metered_{ends}"]), 0).label(ends) for ends in MeteredEnds)
+        row = self._connection.execute(select(*sums).where(_filter(since, link_id))).one()
+        return {ends: int(getattr(row, ends)) for ends in MeteredEnds}
+
     def sum_moved(self, *, limit: int) -> Sequence[MovedOnLink]:
         """Return what all logs of a link have moved, of the links with most transfer time, over all days."""
         time_s, bytes_moved = func.sum(_DAILY.duration_s), func.sum(_DAILY.bytes_moved)
