@@ -33,8 +33,10 @@ def reject_unstored(
         for job in listing.jobs
         if not isinstance(job, DownloadJob) and str(job) not in failed and not _may_stay_different(job, options)
     ]
-    lost = asyncio.run(find_unstored(sent, options))
+    notes: list[str] = []
+    lost = asyncio.run(find_unstored(sent, options, notes.append))
     failures = tuple(FileFailure(address, reason, is_retryable=True) for address, reason in lost.items())
+    movement = replace(movement, notes=(*movement.notes, *notes))
     if not failures:
         return movement
     done = max(result.files_done - len(failures), 0)

@@ -133,8 +133,7 @@ class CheckedUpload(FileUpload):
             advice = f": {self._answer_start[:200]!r}" if self._states_error else "; does it ask for a login?"
             self.give_up(f"{claim}, and does not have the file{advice}")
         elif stored_bytes in (None, size) and not self._has_other_sum(stored):
-            self.traits.shows_uploads = True
-            self._finish()
+            self._believe(is_unseen=stored.status in _MISSING)
         elif stored_bytes in (None, size):
             self.give_up(f"the server has other bytes than were sent, though it answered {success.status_line}")
         else:  # or an older version is shown for a while: the question is repeated, not the file
@@ -155,10 +154,16 @@ class CheckedUpload(FileUpload):
         self._in_flight.discard(exchange)
         self._lost_questions += fault is not None
         if self._lost_questions >= _MOST_QUESTIONS:
-            self.traits.shows_uploads = True
-            self._finish()
+            self._believe(is_unseen=True)
         else:
             self.host.make_available(self)
+
+    def _believe(self, *, is_unseen: bool) -> None:
+        """Finish the file: the server has shown it, or shows no more than its success."""
+        if is_unseen:
+            self.host.options.unseen.add(self._first_url)
+        self.traits.shows_uploads = True
+        self._finish()
 
 
 def _states_error(answer: bytes) -> bool:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Self
 
 from tradewind.errors import InvalidValue
+from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.http.cookies import Cookies
 from tradewind_agent.engine.http.credentials import NO_CREDENTIALS, Credentials
 from tradewind_agent.engine.http.early_sockets import EarlySockets
@@ -72,6 +73,7 @@ class EngineOptions:
     ``congestion_control`` : algorithm of the connections, such as ``fld_tcp`` for uploads; else the system's.
     ``origins`` : limits of servers known from earlier runs; ``None`` stores none.
     ``cookies`` : those that servers set, shared by all requests.
+    ``unseen`` : where files were sent that the server acknowledged and did not show.
     ``third_party`` : have servers move files between them where they can, without this host.
     ``properties`` : of objects that are sent to a store.
     ``stores`` : how object stores are reached; ``hooks`` sign requests to them and make uploads, for all of the run.
@@ -87,6 +89,7 @@ class EngineOptions:
     proxies: Proxies = NO_PROXIES
     credentials: Credentials = NO_CREDENTIALS
     cookies: Cookies = field(default_factory=Cookies)
+    unseen: set[Url] = field(default_factory=set)
     stores: StoreAccess = USUAL_ACCESS
     properties: ObjectProperties = USUAL_PROPERTIES
     hooks: StoreHooks = field(default_factory=StoreHooks)

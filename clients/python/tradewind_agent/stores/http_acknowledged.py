@@ -6,7 +6,7 @@ without such lists some files are looked at, and all where it lacks one of them.
 """
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 
 from tradewind.units import format_count
@@ -34,20 +34,23 @@ _SECOND_LOOK_S = 2.0
 SentJob = UploadJob | RelayJob
 
 
-async def find_unstored(jobs: Sequence[SentJob], options: EngineOptions) -> Mapping[str, str]:
+async def find_unstored(
+    jobs: Sequence[SentJob], options: EngineOptions, say: Callable[[str], None]
+) -> Mapping[str, str]:
     """Return by address why files are not stored as they were sent, though the server acknowledged them.
 
     A server that lists no folder as WebDAV servers do is asked for a list once, and then for some files. Where its list
     has another size, or not the file, the file itself is asked for: lists may be older, and write names in another way.
+    Where it shows nothing, its word counts, and ``say`` gets a line (decision 86).
     """
-    check = _Check(options)
+    check = _Check(options, say)
     folders = [list(group) for _, group in groupby(sorted(jobs, key=_find_folder), key=_find_folder)]
     if not folders:
         return {}
     if await check.look_at(folders[0]):
         await asyncio.gather(*map(check.look_at, folders[1:]))
         return check.found
-    if len(jobs) == 1:  # the first file was looked at when it was sent
+    if len(jobs) == 1 and jobs[0].destination not in options.unseen:  # it was looked at when it was sent
         return {}
     last = len(jobs) - 1
     sample = [jobs[each] for each in sorted({round(last * each / (_SAMPLED - 1)) for each in range(_SAMPLED)})]
@@ -77,8 +80,10 @@ def _find_folder(job: SentJob) -> str:
 class _Check:
     """Looks at folders, a few at once; ``found`` has what is wrong, by address."""
 
-    def __init__(self, options: EngineOptions) -> None:
+    def __init__(self, options: EngineOptions, say: Callable[[str], None]) -> None:
         self.found: dict[str, str] = {}
+        self._say = say
+        self._unanswered = 0
         self._once = options.limit_for_questions()
         self._index = IndexClient(options)
         self._gate = asyncio.Semaphore(_REQUESTS_AT_ONCE)
@@ -105,9 +110,21 @@ class _Check:
         found = list(zip(jobs, seen, strict=True))
         wrong = [job for job, stored in found if stored == _IS_MISSING or _is_other(job, stored)]
         if seen.count(_IS_MISSING) + seen.count(None) == len(jobs):
+            await self._report_unseen(jobs, is_any_missing=_IS_MISSING in seen)
             return False
         await self._look_again(wrong)
         return bool(self.found)
+
+    async def _report_unseen(self, jobs: Sequence[SentJob], *, is_any_missing: bool) -> None:
+        """Report that files are not verified, unless the server lets nobody look, as a drop box does by right."""
+        server = _name_server(jobs[0])
+        if is_any_missing:
+            await asyncio.sleep(_SECOND_LOOK_S)
+            again = await asyncio.gather(*map(self._find_stored_bytes, jobs))
+            if _IS_MISSING in again and again.count(_IS_MISSING) + again.count(None) == len(jobs):
+                self._say(f"not verified: {server} acknowledged what was sent, and shows nothing of it")
+        elif self._unanswered == len(jobs):
+            self._say(f"not verified: {server} acknowledged what was sent, and answers no question about it")
 
     async def look_at_others(self, jobs: Sequence[SentJob]) -> None:
         """Look at the other files of a server that lacks some; behind very many the rest counts as missing."""
@@ -140,6 +157,7 @@ class _Check:
             try:
                 answer = await fetch(job.destination, self._once, _FRESH, method="HEAD")
             except (FileFault, UnusableSource):
+                self._unanswered += 1
                 return None
         if answer.head.status in _MISSING:
             return None if "age" in answer.head.headers else _IS_MISSING

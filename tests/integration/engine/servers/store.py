@@ -1,6 +1,7 @@
 """A server that stores what is PUT, as WebDAV servers do: in folders that exist, or are made by MKCOL."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from email.utils import formatdate
@@ -19,10 +20,16 @@ class Store(StreamServer):
     ``appearing`` : a folder that is asked for is there from then on, whatever the answer.
     ``lists`` : it answers PROPFIND.
     ``keep`` : what is stored of a file, by its path and bytes; ``None`` for nothing.
+    ``head_s`` : before its answers to HEAD; ``head_refusal`` : its answer to all of them.
+    ``hidden_looks`` : so many HEAD of each file find nothing.
     ``listed`` : bytes of files by which its lists differ from what it has.
     """
 
     wait_s: float = 0.0
+    head_s: float = 0.0
+    head_refusal: str = ""
+    hidden_looks: int = 0
+    looks: Counter[str] = field(default_factory=Counter)
     silent: int = 0
     fields: Mapping[str, str | None] = field(default_factory=dict)
     missing: str = "409 Conflict"
@@ -61,6 +68,11 @@ class Store(StreamServer):
     async def _answer(self, method: str, path: str, body: bytes) -> tuple[str, dict[str, object]] | None:
         """The status and fields of an answer; ``None`` drops the connection."""
         nothing: dict[str, object] = {"Content-Length": 0}
+        if method == "HEAD":
+            await asyncio.sleep(self.head_s)
+            self.looks[path] += 1
+            if self.head_refusal:
+                return self.head_refusal, nothing
         has_folder = path.rstrip("/").rpartition("/")[0] + "/" in self.folders
         if method == "MKCOL" and has_folder and self.mkcol is None:
             self.folders.add(path)
@@ -72,7 +84,7 @@ class Store(StreamServer):
             return "207 Multi-Status", {"Content-Type": "application/xml"}
         if method == "HEAD" and path in self.folders:
             return "200 OK", nothing
-        if method == "HEAD" and path in self.files:
+        if method == "HEAD" and path in self.files and self.looks[path] > self.hidden_looks:
             now = formatdate(usegmt=True)
             fields = {"Content-Length": len(self.files[path]), "Date": now, "Last-Modified": now, **self.fields}
             return "200 OK", {name: value for name, value in fields.items() if value is not None}

@@ -37,6 +37,10 @@ def send(source: Path, store: Store) -> CopyReport:
     return asyncio.run(story())
 
 
+def fail(line: str) -> None:
+    raise AssertionError(line)
+
+
 def test_file_that_is_not_stored_is_a_failure(source: Path):
     report = send(source, Store(lists=True, keep=lambda path, body: None if path.endswith("f30") else body))
     (failure,) = report.failures
@@ -57,7 +61,7 @@ def test_files_of_another_size_are_found(source: Path):
         async with store:
             store.files = {f"/up/{name}": bytes(size) for name, size in SIZES.items()} | {"/up/f30": bytes(5)}
             jobs = list_uploads([source], Url.parse(f"{store.url}/up/")).jobs
-            return await find_unstored(jobs, options())
+            return await find_unstored(jobs, options(), fail)
 
     ((address, reason),) = asyncio.run(story()).items()
     assert address.endswith("/up/f30")
@@ -134,7 +138,7 @@ def test_receiver_of_a_copy_between_servers_that_stores_less_is_found(trust: Siz
             ]
             up = Url.parse(f"{store.url}/up/")
             jobs = [RelayJob(fetched=each, destination=up.join_path(each.destination)) for each in fetched]
-            return await find_unstored(jobs, options())
+            return await find_unstored(jobs, options(), fail)
 
     found = asyncio.run(story())
     assert list(found) == ["http://source/b"] * (trust is SizeTrust.LISTED)
@@ -145,6 +149,52 @@ def test_receiver_of_a_copy_between_servers_that_stores_less_is_found(trust: Siz
 def test_server_without_lists_that_stores_less_of_each_file_is_found(source: Path):
     async def story() -> Mapping[str, str]:
         async with Store(folders={"/", "/up/"}, files={f"/up/{name}": b"cut" for name in SIZES}) as store:
-            return await find_unstored(list_uploads([source], Url.parse(f"{store.url}/up/")).jobs, options())
+            return await find_unstored(list_uploads([source], Url.parse(f"{store.url}/up/")).jobs, options(), fail)
 
     assert len(asyncio.run(story())) == len(SIZES)
+
+
+NOT_VERIFIED = "not verified: the server acknowledged what was sent, and "
+
+
+@pytest.mark.parametrize("files", [1, 3, 60])
+def test_server_that_shows_nothing_of_what_it_acknowledged_is_reported(source: Path, files: int):
+    for name in sorted(SIZES)[files:]:
+        (source / name).unlink()
+    report = send(source, Store(keep=lambda _path, _body: None))
+    assert (report.failures, report.files_done) == ((), files)
+    assert report.notes == (f"{NOT_VERIFIED}shows nothing of it",)
+
+
+@pytest.mark.parametrize("files", [1, 3])
+def test_server_that_shows_files_a_little_later_is_not_reported(source: Path, files: int):
+    """The first file is looked at when it is sent, and again."""
+    for name in sorted(SIZES)[files:]:
+        (source / name).unlink()
+    report = send(source, Store(hidden_looks=2))
+    assert (report.failures, report.notes) == ((), ())
+
+
+@pytest.mark.parametrize("status", ["401 Unauthorized", "403 Forbidden", "405 Not Allowed"])
+def test_drop_box_that_lets_nobody_look_is_believed_without_a_word(source: Path, status: str):
+    report = send(source, Store(head_refusal=status, keep=lambda _path, _body: None))
+    assert (report.failures, report.notes) == ((), ())
+
+
+@pytest.mark.parametrize("files", [1, 12])
+def test_server_that_answers_no_head_is_reported_soon(source: Path, files: int, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("tradewind_agent.engine.options.QUESTION_TIMEOUT_S", 0.3)
+    for name in sorted(SIZES)[files:]:
+        (source / name).unlink()
+    report = send(source, Store(head_s=60.0))
+    assert (report.failures, report.files_done) == ((), files)
+    assert report.notes == (f"{NOT_VERIFIED}answers no question about it",)
+    assert report.duration_s < 30.0  # as long as the silence of a body, 60 s, before
+
+
+def test_question_behind_a_file_may_take_longer_than_others(source: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("tradewind_agent.engine.options.QUESTION_TIMEOUT_S", 1.0)
+    for name in sorted(SIZES)[1:]:
+        (source / name).unlink()
+    report = send(source, Store(head_s=1.5, keep=lambda _path, body: body[:-1]))
+    assert report.failures[0].reason.startswith("the server has 99 bytes of 100")

@@ -117,7 +117,10 @@ class Connection(asyncio.BufferedProtocol):
             self._active_at = self._requested_at = self._loop.time()
         self._in_flight.append(exchange)
         self._writer.add(exchange)
-        self._watch()
+        if exchange.request.method == "HEAD":
+            self._watch_again()  # its limit is shorter than that of what was sent before
+        else:
+            self._watch()
 
     def limit_silence(self, first_s: float, between_s: float) -> None:
         """Limit the wait for the start of the next answer, and for each answer after it."""
@@ -327,7 +330,7 @@ class Connection(asyncio.BufferedProtocol):
         if self._silence_limit_s is not None:
             return self._silence_limit_s[0]
         if self._in_flight[0].request.method == "HEAD":
-            return self._patience.question_s
+            return self._patience.limit_question_s(has_answered=bool(self.answered))
         return self._patience.answer_s + self._sent_body_bytes / STORED_BYTES_PER_S
 
     def _compute_next_look_s(self, left_s: float) -> float:

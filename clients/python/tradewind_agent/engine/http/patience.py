@@ -12,6 +12,8 @@ from typing import Protocol
 STORED_BYTES_PER_S = 10e6
 """Rate at which a receiver may take in a body after its last byte: it sums, assembles or uploads it once more."""
 
+_LONGER_BEHIND_ANSWERS = 3
+
 _PROBES = 3
 
 
@@ -25,6 +27,10 @@ class Patience:
     answer_s: float
     idle_s: float
     question_s: float
+
+    def limit_question_s(self, *, has_answered: bool) -> float:
+        """Return the longest wait for HEAD; longer behind other answers: the server may still store what was sent."""
+        return self.question_s * (_LONGER_BEHIND_ANSWERS if has_answered else 1)
 
 
 class SocketLike(Protocol):
