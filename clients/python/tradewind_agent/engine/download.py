@@ -4,7 +4,7 @@ from functools import partial
 from time import monotonic
 
 from tradewind.units import format_count
-from tradewind_agent.engine.http.http1 import REDIRECTS, ResponseHead
+from tradewind_agent.engine.http.http1 import FULL_ANSWERS, REDIRECTS, ResponseHead
 from tradewind_agent.engine.jobs import DownloadJob, SizeTrust
 from tradewind_agent.engine.local.file_version import FileVersion
 from tradewind_agent.engine.local.identity import FileIdentity
@@ -16,7 +16,7 @@ from tradewind_agent.engine.range_read import OnAnswerEnd, RangeRead
 from tradewind_agent.engine.transfer_host import TransferHost
 from tradewind_agent.errors import FileFault, MalformedResponse, StorageFailed
 
-_OK, _PARTIAL, _RANGE_NOT_SATISFIABLE = 200, 206, 416
+_PARTIAL, _RANGE_NOT_SATISFIABLE = 206, 416
 
 
 def _ignore_part() -> None:
@@ -118,7 +118,7 @@ class FileDownload(StoredDownload):
             raise UnwantedAnswer("not wanted any more")
         if head.status == _PARTIAL:
             return self._judge_part(read, head)
-        if head.status == _OK:
+        if head.status in FULL_ANSWERS:
             return self._judge_full_answer(read, head)
         if head.status in REDIRECTS:
             return partial(self.redirect, head)

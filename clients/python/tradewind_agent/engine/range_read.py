@@ -5,12 +5,11 @@ from typing import Protocol
 
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.http.exchange import Payload, ReceiveGate
-from tradewind_agent.engine.http.http1 import ContentRange, RequestHead, ResponseHead
+from tradewind_agent.engine.http.http1 import FULL_ANSWERS, ContentRange, RequestHead, ResponseHead
 from tradewind_agent.engine.origin.limits import SendContext
 from tradewind_agent.engine.origin.pipelining import ExpectedAnswer, ExpectedFile, PipelinedExchange
 from tradewind_agent.errors import ConnectionFault, FileFault, MalformedResponse, PipeliningRefused
 
-_OK = 200
 _LONGEST_UNWANTED_BODY_BYTES = 256 * 1024
 """An error page up to this size is read to its end to keep the connection; a longer one costs the connection."""
 
@@ -163,7 +162,7 @@ class RangeRead:
             self.ranged, self.expected_answer = True, answer
 
     def on_head(self, head: ResponseHead) -> None:
-        if self._requires_part and head.status == _OK:
+        if self._requires_part and head.status in FULL_ANSWERS:
             raise PipeliningRefused("a whole file, maybe another one, where a part was requested")
         self._settle = self.file.judge(self, head)
 
