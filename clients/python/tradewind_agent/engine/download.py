@@ -9,9 +9,9 @@ from tradewind_agent.engine.jobs import DownloadJob, SizeTrust
 from tradewind_agent.engine.local.file_version import FileVersion
 from tradewind_agent.engine.local.identity import FileIdentity
 from tradewind_agent.engine.local.local_copy import LocalState
+from tradewind_agent.engine.local.ranged_download import RangedDownload
 from tradewind_agent.engine.local.ranges import RangeSet
 from tradewind_agent.engine.local.stated_checksums import CHECKSUM_REQUEST
-from tradewind_agent.engine.local.stored_download import StoredDownload
 from tradewind_agent.engine.range_read import OnAnswerEnd, RangeRead
 from tradewind_agent.engine.transfer_host import TransferHost
 from tradewind_agent.errors import FileFault, MalformedResponse, StorageFailed
@@ -27,7 +27,7 @@ class UnwantedAnswer(FileFault):
     """An answer for a finished file or an outdated version; its connection is closed."""
 
 
-class FileDownload(StoredDownload):
+class FileDownload(RangedDownload):
     """The download of one file: its received and undealt ranges, and the version that they belong to."""
 
     def __init__(self, job: DownloadJob, host: TransferHost) -> None:
@@ -136,6 +136,8 @@ class FileDownload(StoredDownload):
         if got is None or (last_bytes := read.match_answer(got)) is None:
             return partial(self._go_without_ranges, "an answer to another range than was asked for")
         last, total = last_bytes
+        if head.content_length == total > last + 1 - read.first:
+            return partial(self._go_without_ranges, "the entire file for a part of it")
         was_unknown = self._version.size_bytes is None
         answered = self._learn_version(head, total)
         if read.peek:
@@ -246,10 +248,6 @@ class FileDownload(StoredDownload):
             self._publish()
         else:
             self._restart(FileIdentity(total))
-
-    def _go_without_ranges(self, reason: str) -> None:
-        self.traits.ranges = False
-        self.fault(MalformedResponse(reason))
 
     # Bytes.
 
