@@ -63,7 +63,7 @@ class FileDownload(RangedDownload):
         if self._local is not None:
             return None if self._reads else self._make_read(0, 0, peek=True)
         size = self._version.size_bytes
-        if self._version.in_one_answer or not self.traits.ranges:
+        if self._version.in_one_answer or not self._has_ranges:
             return None if self._reads else self._make_single_read(size)
         if size is None:
             return None if self._reads else self._make_read(0, most_bytes - 1, ranged=self.job.size_bytes != 0)
@@ -75,7 +75,7 @@ class FileDownload(RangedDownload):
     def _make_single_read(self, size_bytes: int | None) -> RangeRead:
         """Request all missing bytes at once; behind the received ones where the version has a validator."""
         last = None if size_bytes is None else size_bytes - 1
-        if last is None or self._version.validator is None or not self.traits.ranges or not self._undealt:
+        if last is None or self._version.validator is None or not self._has_ranges or not self._undealt:
             return self._make_read(0, last, ranged=False)
         first, self._undealt = next(iter(self._undealt)).first, RangeSet()
         return self._make_read(first, last)
@@ -83,7 +83,7 @@ class FileDownload(RangedDownload):
     def _make_read(self, first: int, last: int | None, *, ranged: bool = True, peek: bool = False) -> RangeRead:
         headers = {"Accept": "*/*", "Accept-Encoding": "identity"}
         is_full = first == 0 and last is not None and self._version.size_bytes == last + 1 and not self._received
-        if ranged and self.traits.ranges and not is_full:
+        if ranged and self._has_ranges and not is_full:
             headers["Range"] = f"bytes={first}-{last}"
             if self._received and self._version.validator is not None and not peek:
                 headers["If-Range"] = self._version.validator
@@ -101,6 +101,7 @@ class FileDownload(RangedDownload):
             peek=peek,
             is_full=is_full and not peek,
         )
+        read.permits_range = self._permits_range
         if "Range" not in headers:
             self._undealt = RangeSet()
         self._reads.add(read)
@@ -116,6 +117,8 @@ class FileDownload(RangedDownload):
         self.learn_cookies(read, head)
         if self.is_over or read.generation != self._generation:
             raise UnwantedAnswer("not wanted any more")
+        if self._is_no_file(read, head):
+            return self._end_test
         if head.status == _PARTIAL:
             return self._judge_part(read, head)
         if head.status in FULL_ANSWERS:
@@ -126,11 +129,6 @@ class FileDownload(RangedDownload):
             return partial(self._resize, head)
         return partial(self._refuse_read, read, head)
 
-    def _refuse_read(self, read: RangeRead, head: ResponseHead) -> None:
-        """Handle an error status, in the words of the store where it has any."""
-        source = self.host.options.hooks.find_source(read.url.origin)
-        self.refuse(read, head, None if source is None else source.explain(read.url, head, read.refusal))
-
     def _judge_part(self, read: RangeRead, head: ResponseHead) -> OnAnswerEnd | None:
         got = head.content_range
         if got is None or (last_bytes := read.match_answer(got)) is None:
@@ -140,10 +138,11 @@ class FileDownload(RangedDownload):
             return partial(self._go_without_ranges, "the entire file for a part of it")
         was_unknown = self._version.size_bytes is None
         answered = self._learn_version(head, total)
+        self._note_part(read)
         if read.peek:
             return self._compare_local
         is_all = read.first == 0 and last == total - 1
-        if not (is_all or read.ranged or self.traits.ranges):  # the rest would never come
+        if not (is_all or read.ranged or self._has_ranges):  # the rest would never come
             return partial(self.fault, MalformedResponse("a part, though the entire file was requested"))
         if not self._match_parts(answered, is_all=is_all):
             return _ignore_part
@@ -170,6 +169,7 @@ class FileDownload(RangedDownload):
     def _judge_full_answer(self, read: RangeRead, head: ResponseHead) -> OnAnswerEnd | None:
         total = head.content_length
         answered = self._learn_version(head, total, is_full=not read.peek)
+        self._note_full_answer(read, head, answered)
         covers_all = total is not None and read.last is not None and read.first == 0 and total <= read.last + 1
         if read.ranged and not covers_all and "If-Range" not in read.request.headers:
             self.traits.ranges = False
@@ -305,10 +305,13 @@ class FileDownload(RangedDownload):
         if read not in self._reads:
             return  # a read of an outdated version says nothing about this one
         self._settle_read(read)
+        if self._handle_lost_range(read, fault):
+            return
         if fault is None:
             self._even_share = (0, 0)  # what was given up goes to all streams that are idle
         if (counted := self.count_loss(fault)) is not None:
             self.fault(counted)
+            self._retry_without_range(read, self._find_loss(read, fault))
         if self.has_undealt:
             self.host.make_available(self)
 

@@ -54,6 +54,7 @@ class RangeRead:
     size_bytes : of the entire file, where it is known.
     expected_answer : set for a full file of known size.
     refusal : the beginning of the body of an answer that carries no bytes of the file.
+    permits_range : whether a Range may be added, to distinguish its answer from others.
     is_alone : its bytes are used before its end, so that it takes part in no trial and shares its connection with none.
     """
 
@@ -81,6 +82,7 @@ class RangeRead:
         self.last = last
         self.least_bytes = 0
         self.is_alone = False
+        self.permits_range = True
         self.position = first
         self.ranged = "Range" in request.headers
         self.peek = peek
@@ -123,7 +125,7 @@ class RangeRead:
     def set_apart(self, others: Sequence[ExpectedAnswer]) -> bool:
         """Make the answer distinct: where two files have this size, request all but the last bytes of one."""
         expected = self.expected_answer
-        if self.is_alone or not isinstance(expected, ExpectedFile):
+        if self.is_alone or not self.permits_range or not isinstance(expected, ExpectedFile):
             return False
         size = expected.size_bytes
         shorter = (ExpectedFile(size, last) for last in range(size - 1, max(size - len(others) - 2, -1), -1))

@@ -23,6 +23,10 @@ from tradewind_agent.errors import ConnectionFault, FileFault, PipeliningRefused
 from tradewind_agent.transport.choosing import choose_congestion_control
 
 
+class DroppedBeforeAnswer(ConnectionFault):
+    """The connection was made, and closed by the server before an answer to its first request."""
+
+
 class ReceiveBuffer:
     """The I/O block: one reusable buffer, which may change its size between two reads."""
 
@@ -254,8 +258,10 @@ class Connection(asyncio.BufferedProtocol):
             return self._fault
         if self._head is None and self.answered:
             return None
-        what = "connection dropped in the middle of the body" if self._head else "connection dropped before an answer"
-        return ConnectionFault(f"{what}: {error}" if error else what, before_answer=self._head is None)
+        why = f": {error}" if error else ""
+        if self._head is None:
+            return DroppedBeforeAnswer(f"connection dropped before an answer{why}", before_answer=True)
+        return ConnectionFault(f"connection dropped in the middle of the body{why}")
 
     # Called by the response reader.
 
