@@ -34,11 +34,11 @@ def test_files_whose_ranges_are_refused_are_relayed(status: str | None, known: d
 
 @pytest.mark.parametrize("status", ["404 Not Found", "501 Not Implemented"])
 def test_files_that_are_not_there_fail_by_their_refusal(status: str):
-    paths = [f"/f{number}" for number in range(8)]
+    paths = [f"/f{number}" for number in range(40)]
     source = FileSource(dict.fromkeys(paths, LONG), turn=lambda _head, _count: Turn(status=status))
     web = Store()
     failures = relay_to_web(source, web).failures
     assert len(failures) == len(paths)
     assert all(failure.reason.startswith(f"the server answered {status}") for failure in failures)
-    assert len([request for request in source.requests if request == "GET"]) == 1
+    assert 1 <= len([request for request in source.requests if request == "GET"]) < len(paths)
     assert web.files == {}

@@ -117,8 +117,8 @@ class FileDownload(RangedDownload):
         self.learn_cookies(read, head)
         if self.is_over or read.generation != self._generation:
             raise UnwantedAnswer("not wanted any more")
-        if self._is_no_file(read, head):
-            return self._end_test
+        if self._shows_no_file(read, head):
+            return partial(self._refuse_read, read, head)
         if head.status == _PARTIAL:
             return self._judge_part(read, head)
         if head.status in FULL_ANSWERS:
@@ -169,7 +169,7 @@ class FileDownload(RangedDownload):
     def _judge_full_answer(self, read: RangeRead, head: ResponseHead) -> OnAnswerEnd | None:
         total = head.content_length
         answered = self._learn_version(head, total, is_full=not read.peek)
-        self._note_full_answer(read, head, answered)
+        self._note_full_answer(read, head)
         covers_all = total is not None and read.last is not None and read.first == 0 and total <= read.last + 1
         if read.ranged and not covers_all and "If-Range" not in read.request.headers:
             self.traits.ranges = False

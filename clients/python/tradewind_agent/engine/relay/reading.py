@@ -199,7 +199,7 @@ class RelayReading(FileDownload, ReadingLeg):
         self._file.note_all_read(self._version.size_bytes)
 
     def give_up(self, reason: str) -> None:
-        if not self.is_over and not self._fails_by_refusal():
+        if not self.is_over:
             self._file.fail(reason)
 
     def checkpoint(self) -> None:
