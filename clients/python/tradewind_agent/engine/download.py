@@ -169,7 +169,7 @@ class FileDownload(RangedDownload):
     def _judge_full_answer(self, read: RangeRead, head: ResponseHead) -> OnAnswerEnd | None:
         total = head.content_length
         answered = self._learn_version(head, total, is_full=not read.peek)
-        self._note_full_answer(read, head)
+        self._note_full_answer(read, head, answered)
         covers_all = total is not None and read.last is not None and read.first == 0 and total <= read.last + 1
         if read.ranged and not covers_all and "If-Range" not in read.request.headers:
             self.traits.ranges = False

@@ -1,10 +1,14 @@
 """Downloads by ranges, for as long as nothing shows that their server has none."""
 
+from abc import abstractmethod
+
+from tradewind.units import MIB
 from tradewind_agent.engine.file_transfer import EXPIRED_STATUSES
 from tradewind_agent.engine.http.connection import DroppedBeforeAnswer
 from tradewind_agent.engine.http.http1 import FULL_ANSWERS, ResponseHead
 from tradewind_agent.engine.http.retry import parse_retry_after
 from tradewind_agent.engine.jobs import DownloadJob
+from tradewind_agent.engine.local.identity import FileIdentity
 from tradewind_agent.engine.local.stored_download import StoredDownload
 from tradewind_agent.engine.origin.limits import AMBIGUOUS_STATUSES
 from tradewind_agent.engine.origin.range_refusals import MissingAnswer, Refusal
@@ -24,6 +28,14 @@ _LEAST_TRIES: dict[Refusal, int] = {_INTERNAL_ERROR: 2, MissingAnswer.DROPPED: 3
 
 _UNDECIDED = frozenset({408, 425, 429, 502, 503, 504, 509})
 """Refusals of a request without Range that show nothing: the server may be overloaded."""
+
+
+_LEAST_BYTES_IN_PARTS = 4 * MIB
+"""Of a longer file the parts are worth one more request."""
+
+
+class AnsweredWithoutRange(FileFault):
+    """The file without Range, where ranges are tried once more; its connection is closed."""
 
 
 class RangedDownload(StoredDownload):
@@ -55,8 +67,17 @@ class RangedDownload(StoredDownload):
             traits.ranges |= traits.range_refusals.note_part()
             self._tested = self._refused = None
 
-    def _note_full_answer(self, read: RangeRead, head: ResponseHead) -> None:
-        """Learn from the file, if it came without Range after a refusal."""
+    @abstractmethod
+    def _settle_read(self, read: RangeRead) -> None:
+        """Keep the bytes of a finished read, and return the rest to be dealt again."""
+
+    def _note_full_answer(self, read: RangeRead, head: ResponseHead, answered: FileIdentity) -> None:
+        """Learn from the file, if it came without Range after a refusal.
+
+        Raises
+        ------
+        AnsweredWithoutRange : the refusal may have been chance, and the file is long: its parts are requested.
+        """
         tested, self._tested, self._refused = self._tested, None, None
         if tested is not None and not read.ranged:
             traits = self.host.get_traits(read.origin)
@@ -64,6 +85,11 @@ class RangedDownload(StoredDownload):
             traits.range_refusals.note_sent_without(tested, states_ranges=states_ranges)
             traits.ranges &= not traits.range_refusals.are_final
             self.limits.note_refused_ranges()
+            is_long = (head.content_length or 0) > _LEAST_BYTES_IN_PARTS and answered.validator is not None
+            if is_long and traits.ranges and not read.peek:
+                self._settle_read(read)
+                self.host.make_available(self)
+                raise AnsweredWithoutRange("the ranges of this server are tried once more")
 
     def _refuse_read(self, read: RangeRead, head: ResponseHead) -> None:
         """Handle an error status, in the words of the store where it has any."""
