@@ -223,6 +223,10 @@ class ConnectionFault(FileFault):
         self.before_answer, self.is_silence = before_answer, is_silence
 
 
+class DroppedBeforeAnswer(ConnectionFault):
+    """The connection was made, and closed by the server before an answer to its first request."""
+
+
 class MalformedResponse(FileFault):
     """The answer is not HTTP/1.1 or does not fit the request."""
 

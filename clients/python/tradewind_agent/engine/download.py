@@ -4,19 +4,19 @@ from functools import partial
 from time import monotonic
 
 from tradewind.units import format_count
-from tradewind_agent.engine.http.http1 import REDIRECTS, ResponseHead
+from tradewind_agent.engine.http.http1 import FULL_ANSWERS, REDIRECTS, ResponseHead
 from tradewind_agent.engine.jobs import DownloadJob, SizeTrust
 from tradewind_agent.engine.local.file_version import FileVersion
 from tradewind_agent.engine.local.identity import FileIdentity
 from tradewind_agent.engine.local.local_copy import LocalState
+from tradewind_agent.engine.local.ranged_download import RangedDownload
 from tradewind_agent.engine.local.ranges import RangeSet
 from tradewind_agent.engine.local.stated_checksums import CHECKSUM_REQUEST
-from tradewind_agent.engine.local.stored_download import StoredDownload
 from tradewind_agent.engine.range_read import OnAnswerEnd, RangeRead
 from tradewind_agent.engine.transfer_host import TransferHost
 from tradewind_agent.errors import FileFault, MalformedResponse, StorageFailed
 
-_OK, _PARTIAL, _RANGE_NOT_SATISFIABLE = 200, 206, 416
+_PARTIAL, _RANGE_NOT_SATISFIABLE = 206, 416
 
 
 def _ignore_part() -> None:
@@ -27,7 +27,7 @@ class UnwantedAnswer(FileFault):
     """An answer for a finished file or an outdated version; its connection is closed."""
 
 
-class FileDownload(StoredDownload):
+class FileDownload(RangedDownload):
     """The download of one file: its received and undealt ranges, and the version that they belong to."""
 
     def __init__(self, job: DownloadJob, host: TransferHost) -> None:
@@ -63,7 +63,7 @@ class FileDownload(StoredDownload):
         if self._local is not None:
             return None if self._reads else self._make_read(0, 0, peek=True)
         size = self._version.size_bytes
-        if self._version.in_one_answer or not self.traits.ranges:
+        if self._version.in_one_answer or not self._has_ranges:
             return None if self._reads else self._make_single_read(size)
         if size is None:
             return None if self._reads else self._make_read(0, most_bytes - 1, ranged=self.job.size_bytes != 0)
@@ -75,7 +75,7 @@ class FileDownload(StoredDownload):
     def _make_single_read(self, size_bytes: int | None) -> RangeRead:
         """Request all missing bytes at once; behind the received ones where the version has a validator."""
         last = None if size_bytes is None else size_bytes - 1
-        if last is None or self._version.validator is None or not self.traits.ranges or not self._undealt:
+        if last is None or self._version.validator is None or not self._has_ranges or not self._undealt:
             return self._make_read(0, last, ranged=False)
         first, self._undealt = next(iter(self._undealt)).first, RangeSet()
         return self._make_read(first, last)
@@ -83,7 +83,7 @@ class FileDownload(StoredDownload):
     def _make_read(self, first: int, last: int | None, *, ranged: bool = True, peek: bool = False) -> RangeRead:
         headers = {"Accept": "*/*", "Accept-Encoding": "identity"}
         is_full = first == 0 and last is not None and self._version.size_bytes == last + 1 and not self._received
-        if ranged and self.traits.ranges and not is_full:
+        if ranged and self._has_ranges and not is_full:
             headers["Range"] = f"bytes={first}-{last}"
             if self._received and self._version.validator is not None and not peek:
                 headers["If-Range"] = self._version.validator
@@ -101,6 +101,7 @@ class FileDownload(StoredDownload):
             peek=peek,
             is_full=is_full and not peek,
         )
+        read.permits_range = self._permits_range
         if "Range" not in headers:
             self._undealt = RangeSet()
         self._reads.add(read)
@@ -116,9 +117,11 @@ class FileDownload(StoredDownload):
         self.learn_cookies(read, head)
         if self.is_over or read.generation != self._generation:
             raise UnwantedAnswer("not wanted any more")
+        if self._shows_no_file(read, head):
+            return partial(self._refuse_read, read, head)
         if head.status == _PARTIAL:
             return self._judge_part(read, head)
-        if head.status == _OK:
+        if head.status in FULL_ANSWERS:
             return self._judge_full_answer(read, head)
         if head.status in REDIRECTS:
             return partial(self.redirect, head)
@@ -126,22 +129,20 @@ class FileDownload(StoredDownload):
             return partial(self._resize, head)
         return partial(self._refuse_read, read, head)
 
-    def _refuse_read(self, read: RangeRead, head: ResponseHead) -> None:
-        """Handle an error status, in the words of the store where it has any."""
-        source = self.host.options.hooks.find_source(read.url.origin)
-        self.refuse(read, head, None if source is None else source.explain(read.url, head, read.refusal))
-
     def _judge_part(self, read: RangeRead, head: ResponseHead) -> OnAnswerEnd | None:
         got = head.content_range
         if got is None or (last_bytes := read.match_answer(got)) is None:
             return partial(self._go_without_ranges, "an answer to another range than was asked for")
         last, total = last_bytes
+        if head.content_length == total > last + 1 - read.first:
+            return partial(self._go_without_ranges, "the entire file for a part of it")
         was_unknown = self._version.size_bytes is None
         answered = self._learn_version(head, total)
+        self._note_part(read)
         if read.peek:
             return self._compare_local
         is_all = read.first == 0 and last == total - 1
-        if not (is_all or read.ranged or self.traits.ranges):  # the rest would never come
+        if not (is_all or read.ranged or self._has_ranges):  # the rest would never come
             return partial(self.fault, MalformedResponse("a part, though the entire file was requested"))
         if not self._match_parts(answered, is_all=is_all):
             return _ignore_part
@@ -168,6 +169,7 @@ class FileDownload(StoredDownload):
     def _judge_full_answer(self, read: RangeRead, head: ResponseHead) -> OnAnswerEnd | None:
         total = head.content_length
         answered = self._learn_version(head, total, is_full=not read.peek)
+        self._note_full_answer(read, head, answered)
         covers_all = total is not None and read.last is not None and read.first == 0 and total <= read.last + 1
         if read.ranged and not covers_all and "If-Range" not in read.request.headers:
             self.traits.ranges = False
@@ -247,10 +249,6 @@ class FileDownload(StoredDownload):
         else:
             self._restart(FileIdentity(total))
 
-    def _go_without_ranges(self, reason: str) -> None:
-        self.traits.ranges = False
-        self.fault(MalformedResponse(reason))
-
     # Bytes.
 
     def store(self, read: RangeRead, data: memoryview | bytes) -> None:
@@ -307,10 +305,13 @@ class FileDownload(StoredDownload):
         if read not in self._reads:
             return  # a read of an outdated version says nothing about this one
         self._settle_read(read)
+        if self._handle_lost_range(read, fault):
+            return
         if fault is None:
             self._even_share = (0, 0)  # what was given up goes to all streams that are idle
         if (counted := self.count_loss(fault)) is not None:
             self.fault(counted)
+            self._retry_without_range(read, self._find_loss(read, fault))
         if self.has_undealt:
             self.host.make_available(self)
 

@@ -28,7 +28,7 @@ from tradewind_agent.errors import (
     UnusableSource,
 )
 
-_EXPIRED = frozenset({400, 401, 403, 404, 410})
+EXPIRED_STATUSES = frozenset({400, 401, 403, 404, 410})
 """Statuses by which servers refuse signed addresses that have expired."""
 _FORBIDDEN = 403
 _MOST_REFUSALS = 3
@@ -296,7 +296,7 @@ class FileTransfer(ABC):
 
         Signed addresses are good for a while, or once. Without progress in between it is done once.
         """
-        if head.status not in _EXPIRED:
+        if head.status not in EXPIRED_STATUSES:
             return False
         if exchange.url != self.url:  # it has gone elsewhere since
             return True

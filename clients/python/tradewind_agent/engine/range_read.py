@@ -5,12 +5,11 @@ from typing import Protocol
 
 from tradewind_agent.engine.http.address import Url
 from tradewind_agent.engine.http.exchange import Payload, ReceiveGate
-from tradewind_agent.engine.http.http1 import ContentRange, RequestHead, ResponseHead
+from tradewind_agent.engine.http.http1 import FULL_ANSWERS, ContentRange, RequestHead, ResponseHead
 from tradewind_agent.engine.origin.limits import SendContext
 from tradewind_agent.engine.origin.pipelining import ExpectedAnswer, ExpectedFile, PipelinedExchange
 from tradewind_agent.errors import ConnectionFault, FileFault, MalformedResponse, PipeliningRefused
 
-_OK = 200
 _LONGEST_UNWANTED_BODY_BYTES = 256 * 1024
 """An error page up to this size is read to its end to keep the connection; a longer one costs the connection."""
 
@@ -55,6 +54,7 @@ class RangeRead:
     size_bytes : of the entire file, where it is known.
     expected_answer : set for a full file of known size.
     refusal : the beginning of the body of an answer that carries no bytes of the file.
+    permits_range : whether a Range may be added, to distinguish its answer from others.
     is_alone : its bytes are used before its end, so that it takes part in no trial and shares its connection with none.
     """
 
@@ -82,6 +82,7 @@ class RangeRead:
         self.last = last
         self.least_bytes = 0
         self.is_alone = False
+        self.permits_range = True
         self.position = first
         self.ranged = "Range" in request.headers
         self.peek = peek
@@ -124,7 +125,7 @@ class RangeRead:
     def set_apart(self, others: Sequence[ExpectedAnswer]) -> bool:
         """Make the answer distinct: where two files have this size, request all but the last bytes of one."""
         expected = self.expected_answer
-        if self.is_alone or not isinstance(expected, ExpectedFile):
+        if self.is_alone or not self.permits_range or not isinstance(expected, ExpectedFile):
             return False
         size = expected.size_bytes
         shorter = (ExpectedFile(size, last) for last in range(size - 1, max(size - len(others) - 2, -1), -1))
@@ -163,7 +164,7 @@ class RangeRead:
             self.ranged, self.expected_answer = True, answer
 
     def on_head(self, head: ResponseHead) -> None:
-        if self._requires_part and head.status == _OK:
+        if self._requires_part and head.status in FULL_ANSWERS:
             raise PipeliningRefused("a whole file, maybe another one, where a part was requested")
         self._settle = self.file.judge(self, head)
 

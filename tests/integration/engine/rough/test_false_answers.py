@@ -316,3 +316,24 @@ def test_short_answer_of_another_type_is_not_the_listed_file(tmp_path: Path, nam
     assert [each.name for each in tmp_path.iterdir()] == ([] if is_message else [name])
     assert len(failures) == is_message
     assert all(f"of {kind} instead of the {len(CONTENT)} of the file" in failure.reason for failure in failures)
+
+
+@pytest.mark.parametrize("size", [None, len(SMALL), len(CONTENT)])
+def test_file_that_a_proxy_may_have_changed_is_taken(tmp_path: Path, size: int | None):
+    content = SMALL if size != len(CONTENT) else CONTENT
+
+    async def answer(asked, writer):
+        writer.write(head("203 Non-Authoritative Information", asked, Content_Length=len(content)) + content)
+
+    copies(answer, tmp_path, content, size=size)
+
+
+@pytest.mark.parametrize("size", [None, len(CONTENT)])
+def test_part_that_is_the_entire_file_shows_that_there_are_no_ranges(tmp_path: Path, size: int | None):
+    async def answer(asked, writer):
+        span = asked.span(len(CONTENT))
+        fields = {} if span is None else {"Content_Range": f"bytes {span[0]}-{span[1]}/{len(CONTENT)}"}
+        line = "200 OK" if span is None else "206 Partial Content"
+        writer.write(head(line, asked, Content_Length=len(CONTENT), ETag='"one"', **fields) + CONTENT)
+
+    copies(answer, tmp_path, CONTENT, size=size)

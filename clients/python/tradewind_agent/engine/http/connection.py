@@ -19,7 +19,7 @@ from tradewind_agent.engine.http.receiver_loss import ReceiverLoss
 from tradewind_agent.engine.http.response_reader import ResponseReader
 from tradewind_agent.engine.http.sending.request_writer import RequestWriter
 from tradewind_agent.engine.http.tcp_info import TcpInfo, read_tcp_info
-from tradewind_agent.errors import ConnectionFault, FileFault, PipeliningRefused
+from tradewind_agent.errors import ConnectionFault, DroppedBeforeAnswer, FileFault, PipeliningRefused
 from tradewind_agent.transport.choosing import choose_congestion_control
 
 
@@ -257,8 +257,10 @@ class Connection(asyncio.BufferedProtocol):
             return self._fault
         if self._head is None and self.answered:
             return None
-        what = "connection dropped in the middle of the body" if self._head else "connection dropped before an answer"
-        return ConnectionFault(f"{what}: {error}" if error else what, before_answer=self._head is None)
+        why = f": {error}" if error else ""
+        if self._head is None:
+            return DroppedBeforeAnswer(f"connection dropped before an answer{why}", before_answer=True)
+        return ConnectionFault(f"connection dropped in the middle of the body{why}")
 
     # Called by the response reader.
 

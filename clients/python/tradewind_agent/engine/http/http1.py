@@ -12,6 +12,8 @@ from typing import NamedTuple, Self
 from tradewind_agent.errors import MalformedResponse
 
 _CONTENT_RANGE = re.compile(r"bytes\s+(?:(\d{1,18})-(\d{1,18})|\*)/(\d{1,18}|\*)", re.IGNORECASE)
+FULL_ANSWERS = frozenset({200, 203})
+"""Statuses of the entire file; 203 where a proxy may have changed it (RFC 9110 §15.3.4)."""
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 _PHRASES = {status.value: status.phrase for status in HTTPStatus}

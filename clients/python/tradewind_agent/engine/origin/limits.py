@@ -111,6 +111,7 @@ class OriginLimits:
         self._passed = 0  # refusals of files that were served later
         self._served_alone = self._busy_alone = 0
         self._is_busy_anyway = False
+        self._has_refused_ranges = False
 
     @property
     def permitted(self) -> int | None:
@@ -214,6 +215,18 @@ class OriginLimits:
             self._burst.files.discard(file)
         while self._applied and self._applied[-1].files == {file}:  # it alone has lowered the limit
             self._permitted = self._applied.pop().before
+
+    def note_refused_ranges(self) -> None:
+        """Note that refusals so far were due to the ranges that were requested: they are no sign of load."""
+        self._has_refused_ranges = True
+        self._refused.clear()
+        if self._burst is not None and not self._burst.is_applied and self._burst.files:
+            self._burst = None
+
+    def take_refused_ranges(self) -> bool:
+        """Return whether that was noted since the last call."""
+        has_refused, self._has_refused_ranges = self._has_refused_ranges, False
+        return has_refused
 
     def note_refused_file(self, file: Hashable, sent: SendContext, in_use: int, status: int) -> None:
         """Note that a request was refused while others were in flight."""

@@ -60,6 +60,8 @@ class SoloTests:
             self._pipeline = None
             if self._limits.is_load_proven:
                 self._release()
+        if self._limits.take_refused_ranges():
+            self._release()
         while self._suspects and self._suspects[0].is_over:
             self._suspects.popleft()
         if not self._suspects or self._pipeline is not None or self._limits.is_held:
@@ -110,7 +112,7 @@ class SoloTests:
         self._host.deal_soon()
 
     def _release(self) -> None:
-        """Queue the suspects like any file: they were refused because of the load."""
+        """Queue the suspects like any file: they were refused because of the load, or of their ranges."""
         while self._suspects:
             file = self._suspects.popleft()
             if not file.is_over:

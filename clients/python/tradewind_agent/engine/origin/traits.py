@@ -1,9 +1,10 @@
 """Traits of a server, learned from its answers."""
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tradewind_agent.engine.origin.pipelining import TrialVerdict
+from tradewind_agent.engine.origin.range_refusals import RangeRefusals
 
 _MOST_OPEN_TRIALS = 8
 _CLOSES_BEFORE_A_TEST = 16
@@ -15,6 +16,7 @@ _DEEPER = 4
 class OriginTraits:
     """Limits of one origin, learned as answers come in.
 
+    ``ranges`` : whether parts of files are requested; ``range_refusals`` : what the server has made of such requests.
     ``pipelining`` : whether requests may be sent behind others at all; false once the server has failed at it.
     ``proved_depth`` : requests in flight that the server has answered one by one, in order; more have to be proved.
     ``pipelining_failed_at_s`` : when it forgot or confused requests in this run, seconds since 1970.
@@ -25,6 +27,7 @@ class OriginTraits:
     """
 
     ranges: bool = True
+    range_refusals: RangeRefusals = field(default_factory=RangeRefusals)
     pipelining: bool = True
     pipelining_failed_at_s: float | None = None
     proved_depth: int = 1

@@ -65,7 +65,7 @@ class RelayReading(FileDownload, ReadingLeg):
         if self._must_peek:
             return None if self._reads else self._make_read(0, 0, peek=True)
         size = self._version.size_bytes
-        is_sole = not size or self._version.in_one_answer or not self.traits.ranges
+        is_sole = not size or self._version.in_one_answer or not self._has_ranges
         if (self._reads if is_sole else not self._undealt) or not self._reserve(0 if is_sole else self._next_position):
             return None
         if is_sole:
