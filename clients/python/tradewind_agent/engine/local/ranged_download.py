@@ -29,7 +29,6 @@ _LEAST_TRIES: dict[Refusal, int] = {_INTERNAL_ERROR: 2, MissingAnswer.DROPPED: 3
 _UNDECIDED = frozenset({408, 425, 429, 502, 503, 504, 509})
 """Refusals of a request without Range that show nothing: the server may be overloaded."""
 
-
 _LONGEST_MESSAGE_BYTES = 64 * KIB
 
 _LEAST_BYTES_IN_PARTS = 4 * MIB
@@ -99,7 +98,11 @@ class RangedDownload(StoredDownload):
         source = self.host.options.hooks.find_source(read.url.origin)
         if source is not None:
             self.refuse(read, head, source.explain(read.url, head, read.refusal))
-        elif not self._goes_on_without_range(read, head) and not self._end_test(read, head.status not in _UNDECIDED):
+        elif self._goes_on_without_range(read, head) or self._end_test(read, head.status not in _UNDECIDED):
+            return
+        elif head.status in FULL_ANSWERS:
+            self.fault(MalformedResponse("a page or a message in place of the file"))
+        else:
             self.refuse(read, head)
             self._retry_without_range(read, head.status)
 
@@ -159,10 +162,12 @@ class RangedDownload(StoredDownload):
         return True
 
     def _shows_no_file(self, read: RangeRead, head: ResponseHead) -> bool:
-        """Return whether an answer to the test shows nothing but that the final refusal before it counts."""
-        if self._refused is None or read.ranged:
+        """Return whether an answer to the test is not the file: then the final refusal before it counts."""
+        if self._tested is None or read.ranged:
             return False
-        return head.status not in FULL_ANSWERS or self._may_be_message(head)
+        if head.status in FULL_ANSWERS:
+            return self._may_be_message(head)
+        return self._refused is not None
 
     def _may_be_message(self, head: ResponseHead) -> bool:
         """Return whether an answer may be a page or a message about the file, which is not named like one."""
