@@ -53,14 +53,19 @@ class RangedDownload(StoredDownload):
         self._refused: tuple[RangeRead, ResponseHead] | None = None  # what counts if the test shows no file
 
     @property
+    def _is_testing(self) -> bool:
+        """Return whether the next request is without Range to test that; a part of another file ends the test."""
+        return self._tested is not None and not self.traits.range_refusals.has_sent_part
+
+    @property
     def _has_ranges(self) -> bool:
-        """Return whether the next request may have a Range; a part of another file ends the test of this one."""
-        return self.traits.ranges and (self._tested is None or self.traits.range_refusals.has_sent_part)
+        """Return whether the next request may have a Range."""
+        return self.traits.ranges and not self._is_testing
 
     @property
     def _permits_range(self) -> bool:
         """Return whether a Range may be added to a request, to distinguish its answer from others."""
-        return self._has_ranges and not self.traits.range_refusals.are_final
+        return not (self._is_testing or self.traits.range_refusals.are_final)
 
     def _note_part(self, read: RangeRead) -> None:
         """Note that the server has sent a part that was requested: refusals have other reasons."""
