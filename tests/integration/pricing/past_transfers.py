@@ -54,8 +54,12 @@ class Billed:
         day: int = 5,
         quoted_at: datetime | None = None,
     ) -> UUID:
-        """Bill a transfer that began in a month; a missed one is credited by ``CREDIT``."""
-        transfer_id, started_at = uuid4(), month.begins_at + timedelta(days=day - 1, hours=3)
+        """Bill a transfer that began in a month, but in the past; a missed one is credited by ``CREDIT``."""
+        usual_at, just_now = (
+            month.begins_at + timedelta(days=day - 1, hours=3),
+            datetime.now(UTC) - timedelta(minutes=2),
+        )
+        transfer_id, started_at = uuid4(), max(min(usual_at, just_now), month.begins_at)
         quote = StoredQuote(
             transfer_id=transfer_id,
             at=quoted_at or started_at - timedelta(minutes=1),

@@ -139,6 +139,8 @@ def test_quotes_count_from_the_moment_that_they_are_given(
     with psycopg.connect(admin_database_url) as admin:
         of_key = "SELECT transfer_id FROM quotes WHERE key_id = %s"
         (transfer,) = admin.execute(of_key, [key["id"]]).fetchone() or ()
+        month = "SELECT ensure_quote_partitions(ARRAY[date_trunc('month', now() - interval '3 hours')::date])"
+        admin.execute(month)  # the one before may be of last month
         admin.execute("UPDATE quotes SET at = at - interval '2 hours' WHERE transfer_id = %s", [transfer])
     assert sum_reserved(learned, acme) == 0, "a quote that nobody used expires"
     with psycopg.connect(admin_database_url) as admin:
