@@ -6,6 +6,7 @@ over TCP every role needs one.
 """
 
 import contextlib
+import os
 import pwd
 import shutil
 import socket
@@ -51,6 +52,11 @@ CONNECTIONS_OF_THE_SERVICE = 100
 """Connections that analysts' logins leave free: they are refused once all but these are taken. An API process may take
 30 and 8 for queries, a worker 8.
 """
+SHARED_BUFFERS_BYTES = (128 * MIB, 512 * MIB)
+"""Least and most that the pages in memory take. Learning reads the rows of one link after the other, which lie on the
+pages of all links: where a few hundred MB of logs do not fit, every link reads them from the system again.
+"""
+SHARE_OF_MEMORY = 1 / 16
 INITDB_OPTIONS = (
     "--encoding=UTF8",
     "--locale=C.UTF-8",
@@ -70,6 +76,13 @@ def find_program(name: str) -> Path:
     if not program.exists():
         raise CannotStart(f"the wheel {WHEEL} has no {name} for this system: set DATABASE_URL to a server of your own")
     return program
+
+
+def choose_shared_buffers_bytes() -> int:
+    """Return the size of PostgreSQL's page cache: a sixteenth of the host's memory, within `SHARED_BUFFERS_BYTES`."""
+    least, most = SHARED_BUFFERS_BYTES
+    memory_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return min(max(int(memory_bytes * SHARE_OF_MEMORY), least), most)
 
 
 class EmbeddedPostgres(EmbeddedServer):
@@ -168,6 +181,7 @@ class EmbeddedPostgres(EmbeddedServer):
             "max_connections": str(CONNECTIONS),
             "reserved_connections": str(CONNECTIONS_OF_THE_SERVICE),
             "max_locks_per_transaction": "512",  # a query over all time locks each month: 430 at most, of all sessions
+            "shared_buffers": f"{choose_shared_buffers_bytes() // MIB}MB",
             "max_slot_wal_keep_size": "8GB",  # a stopped receiver of the log must not fill the disk
             "max_notify_queue_pages": "64",  # everybody may NOTIFY, and by default fill 8 GB
             **({} if self._durable else {"fsync": "off", "full_page_writes": "off"}),

@@ -1,3 +1,4 @@
+import os
 import shutil
 import sys
 from functools import partial
@@ -8,9 +9,10 @@ import pytest
 
 from services.embedded.account import find_server_account
 from services.embedded.errors import CannotStart
-from services.embedded.postgres import EmbeddedPostgres
+from services.embedded.postgres import EmbeddedPostgres, choose_shared_buffers_bytes
 from tests.conditions import eventually
 from tests.endings import Program, kill_outright
+from tradewind.units import GIB, MIB
 
 postgres = partial(EmbeddedPostgres, durable=False)
 
@@ -29,6 +31,20 @@ def test_a_fresh_server_has_a_utf8_database_that_sorts_by_code_point():
         assert row[:3] == ("tradewind", "UTF8", "C.UTF-8")
         assert row[3].startswith("18")
         assert connection.execute("SELECT 'é' < 'z', uuidv7() IS NOT NULL").fetchone() == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("memory_bytes", "buffers_bytes"), [(GIB, 128 * MIB), (4 * GIB, 256 * MIB), (64 * GIB, 512 * MIB)]
+)
+def test_pages_in_memory_grow_with_the_host_within_bounds(monkeypatch, memory_bytes, buffers_bytes):
+    monkeypatch.setattr(os, "sysconf", {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": memory_bytes // 4096}.__getitem__)
+    assert choose_shared_buffers_bytes() == buffers_bytes
+
+
+def test_a_server_has_the_page_cache_chosen_for_its_host():
+    with EmbeddedPostgres.temporary(durable=False) as server, psycopg.connect(server.url()) as connection:
+        (shown,) = connection.execute("SELECT pg_size_bytes(current_setting('shared_buffers'))").fetchone()
+        assert shown == choose_shared_buffers_bytes() // MIB * MIB
 
 
 def test_a_stop_leaves_no_process_and_no_temporary_folder(assert_all_end):
