@@ -1,9 +1,10 @@
 """*Price books*: draft, edit in a table, compare with the current one, publish."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from decimal import Decimal
 from types import MappingProxyType
-from typing import Annotated
+from typing import Annotated, Any
 from urllib.parse import quote
 from uuid import UUID
 
@@ -23,6 +24,7 @@ from services.application.billing.price_books import (
     ENERGY_COST_SET,
     BookState,
     ListedBook,
+    PriceBook,
     draft_book,
     find_current_book,
     set_energy_cost,
@@ -32,6 +34,7 @@ from services.application.billing.publish import count_coverage, publish_book, r
 from services.application.billing.what_if import REPLAYED_PERIOD, replay_demand
 from services.application.billing.withdraw import delete_draft, withdraw_book
 from services.application.models.sla_tiers import group_by_cluster, list_link_tiers, list_tier_names
+from services.application.shared.unit_of_work import UnitOfWork
 from tradewind.errors import InvalidValue
 from tradewind.names import check_name, find_free_name
 from tradewind.sla.kinds import DEFAULT_CONFIDENCE, EnergyBasis, SlaKind
@@ -43,6 +46,9 @@ router = build_page_router("/price-books")
 HERE = "/admin/price-books"
 HISTORY = 20
 """Changes of a book that its page lists at once."""
+
+_NOT_TRIED: Mapping[str, Any] = MappingProxyType({"tried": None, "coverage": None})
+"""What a page shows of a book that is no draft, or to somebody who may not see its margins."""
 
 USUAL_CURRENCY = "EUR"
 """Currency of a new draft where there is no current book."""
@@ -147,43 +153,31 @@ def book_page(
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         book = uow.price_books.get(book_id)
         current_book = book if book.is_current(now) else find_current_book(uow.price_books, now)
-        links = uow.links.list_all()
-        release = uow.releases.find_current()
-        learned = set() if release is None else set(uow.models.list_overviews(release))
-        shown = find_shown_link(links, link, learned)
-        basis = basis or find_link_basis(shown, uow)
-        tiers = [] if shown is None else list_link_tiers(shown.id, uow)
-        changed = list_price_changes(book, current_book, uow) if book.state(now) is BookState.DRAFT else []
+        is_draft = book.state(now) is BookState.DRAFT
+        table = _read_tier_table(link, confidence, basis, uow)
+        changes = list_price_changes(book, current_book, uow) if is_draft else []
+        # Energy costs and margins concern the provider only, as in the API.
+        trial = _try_draft(book, current_book, now, uow) if is_draft and may_change else _NOT_TRIED
         history = uow.audit.of_book(
             book_id, limit=HISTORY + 1, before=older, but=() if may_change else (ENERGY_COST_SET,)
         )
-        # Energy costs and margins concern the provider only, as in the API.
-        is_tried = may_change and book.state(now) is BookState.DRAFT
-        tried = replay_demand(book, current_book, now=now, uow=uow) if is_tried else None
-        coverage = count_coverage(book, uow) if is_tried else None
         published_changes = read_published_changes(book, uow)
         by_rule = uow.price_rules.list_priced(book_id)
         rules = uow.price_rules.list_of_book(book_id)
-    shown_tiers = [
-        each for each in tiers if (each.partition.confidence, each.partition.energy_basis) == (confidence, basis)
-    ]
     return render_page(
         request,
         "price_book.html",
         visit,
         book=book,
         state=book.state(now),
-        editable=may_change and book.state(now) is BookState.DRAFT,
+        editable=may_change and is_draft,
         waiting=may_change and book.starts_after(now),
         current_book=current_book,
-        links=links,
-        learned=learned,
-        shown=shown,
-        clusters=group_by_cluster(shown_tiers),
-        tiers_of_link=len(tiers),
-        changes=changed,
-        changed_prices=sum(len(tiers.names) for change in changed for tiers in change.tiers),
-        coverage=coverage,
+        **table,
+        changes=changes,
+        changed_prices=sum(len(tiers.names) for change in changes for tiers in change.tiers),
+        **trial,
+        tried_days=REPLAYED_PERIOD.days,
         published_changes=published_changes,
         may_change=may_change,
         by_rule=by_rule,
@@ -191,15 +185,41 @@ def book_page(
         history=history[:HISTORY],
         older=older,
         earlier=history[HISTORY - 1].id if len(history) > HISTORY else None,
-        tried=None if tried is None else what_if_shown(tried, book, current_book),
-        tried_days=REPLAYED_PERIOD.days,
-        confidence=confidence,
-        confidences=sorted({each.partition.confidence for each in tiers}),
-        basis=basis,
-        bases=tuple(EnergyBasis),
-        kinds=sorted({each.partition.kind for each in tiers}),
         parts=PARTS,
     )
+
+
+def _read_tier_table(link: str, confidence: float, basis: EnergyBasis | None, uow: UnitOfWork) -> Mapping[str, Any]:
+    """Return what the template shows of the tiers of a link, and what else can be chosen."""
+    links = uow.links.list_all()
+    release = uow.releases.find_current()
+    learned = set() if release is None else set(uow.models.list_overviews(release))
+    shown = find_shown_link(links, link, learned)
+    basis = basis or find_link_basis(shown, uow)
+    tiers = [] if shown is None else list_link_tiers(shown.id, uow)
+    return {
+        "links": links,
+        "learned": learned,
+        "shown": shown,
+        "clusters": group_by_cluster(
+            [each for each in tiers if (each.partition.confidence, each.partition.energy_basis) == (confidence, basis)]
+        ),
+        "tiers_of_link": len(tiers),
+        "confidence": confidence,
+        "confidences": sorted({each.partition.confidence for each in tiers}),
+        "basis": basis,
+        "bases": tuple(EnergyBasis),
+        "kinds": sorted({each.partition.kind for each in tiers}),
+    }
+
+
+def _try_draft(book: PriceBook, current_book: PriceBook | None, now: datetime, uow: UnitOfWork) -> Mapping[str, Any]:
+    """Return what the draft would have made of the last month's transfers, and how many tiers it prices."""
+    tried = replay_demand(book, current_book, now=now, uow=uow)
+    return {
+        "tried": what_if_shown(tried, book, current_book),
+        "coverage": count_coverage(book, uow),
+    }
 
 
 @router.post("/{book_id}/prices")

@@ -1,7 +1,7 @@
 """Statements of customers over their keys, as keys move and months are dropped, equal to a calculation by hand."""
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import ROUND_HALF_UP, Decimal
@@ -26,6 +26,8 @@ from tests.stack import Tenant
 
 __all__ = ["learned", "store", "valkey"]
 
+Json = dict[str, Any]
+
 GB = 10**9
 MONTH = f"{datetime.now(UTC):%Y-%m}"
 CENT, MICRO = Decimal("0.01"), Decimal("0.000001")
@@ -37,7 +39,7 @@ def provider(api: str, learned: Tenant) -> Iterator[httpx.Client]:
         yield opened
 
 
-def price_by_hand(made: dict[str, Any], factor: str = "1") -> Decimal:
+def price_by_hand(made: Json, factor: str = "1") -> Decimal:
     cost = Decimal(PRICE["base"]) + Decimal(PRICE["per_gb"]) * Decimal(made["total_bytes"]) / GB
     return (cost * Decimal("1.17") * Decimal(factor)).quantize(MICRO)
 
@@ -46,9 +48,9 @@ def list_ids(transfer_ids: list[str]) -> str:
     return "transfer_id IN ({})".format(", ".join(f"'{transfer}'" for transfer in transfer_ids))
 
 
-def statement_of(provider: httpx.Client, customer: dict[str, Any]) -> dict[str, Any]:
+def statement_of(provider: httpx.Client, customer: Json) -> Json:
     answer = provider.get(f"/v1/customers/{customer['id']}/statement", params={"month": MONTH})
-    made: dict[str, Any] = answer.raise_for_status().json()
+    made: Json = answer.raise_for_status().json()
     return made
 
 
@@ -93,21 +95,7 @@ def test_customer_pays_for_what_its_keys_moved_while_they_were_its_own(
     assert sum(Decimal(each["amount"]) for each in made["totals"]) == total
     assert sum(each["transfers"] for each in made["totals"]) == 5
 
-    of_acme = [each["transfer_id"] for each in (*before, *reduced, *fixed)]
-    query = f"SELECT sum(amount) AS amount, sum(credit) AS credit FROM transfer_slas WHERE {list_ids(of_acme)}"
-    found = provider.post("/v1/warehouse/query", json={"sql": query}).raise_for_status().json()["rows"][0]
-    assert Decimal(str(found["amount"])) == total
-    assert abs(Decimal(str(found["credit"])) - credit) <= 5 * MICRO / 2, "each is rounded to six decimals"
-
-    query = (
-        "SELECT c.number, sum(amount) AS amount, sum(credit) AS credit, count(*) AS transfers "
-        f"FROM billed_transfers JOIN customers c USING (customer_id) WHERE month = '{MONTH}' GROUP BY c.number"
-    )
-    rows = provider.post("/v1/warehouse/query", json={"sql": query}).raise_for_status().json()["rows"]
-    (billed,) = [row for row in rows if row["number"] == acme["number"]]
-    assert (Decimal(str(billed["amount"])), Decimal(str(billed["credit"]))) == (total, credit)
-    assert billed["transfers"] == 5
-
+    assert_warehouse_agrees(provider, acme, (*before, *reduced, *fixed), total, credit)
     moved = statement_of(provider, other)
     assert Decimal(moved["billed"][0]["amount"]) == price_by_hand(later[0]), "the other customer pays the book's price"
     listed = provider.get("/v1/usage-statements", params={"month": MONTH}).json()
@@ -121,30 +109,62 @@ def test_customer_pays_for_what_its_keys_moved_while_they_were_its_own(
     assert {row["customer"] for row in rows} == {acme["name"]}
     assert sum(Decimal(row["amount"]) for row in rows) == total
 
-    draft = provider.post("/v1/price-books", json={"name": f"The same {uuid4()}", "copy_of": book}).json()["id"]
-    tried = provider.get(f"/v1/price-books/{draft}/what-if").json()
     replayed = 5 * at_rule + price_by_hand(later[0])  # the fixed price is current for all that Acme moved
-    assert Decimal(tried["in_force"]["revenue"]) == pytest.approx(replayed, abs=MICRO * 10)
-    assert tried["book"]["revenue"] == tried["in_force"]["revenue"]
-
+    assert_replay_of_a_copy_agrees(provider, book, replayed)
     with signed_in(api, person(parts, learned, "provider")) as visitor:
-        page = visitor.get("/admin/usage/statement", params={"month": MONTH, "customer": acme["id"]}).text
-        assert "12.5 % off the price book" in page
-        assert "preliminary" in page
-        assert f"<strong>{line['payable']}</strong>" in page
-        assert page.count("/admin/transfers/") == 5
-        usage = visitor.get("/admin/usage", params={"month": MONTH}).text
-        assert usage.index(acme["name"]) < usage.index(south["name"])
-        payable = sum(
-            Decimal(line["payable"])
-            for each in {each["customer_id"] or each["key_id"]: each for each in listed}.values()
-            for line in each["customer_billed"] or each["billed"]
-        )
-        assert f"<strong>{payable:,.2f} EUR</strong>" in visitor.get("/admin/revenue").text
-        assert f"{payable:,.2f}" in usage
-        assert visitor.get(f"/admin/usage/statement?month={MONTH}&customer={uuid4()}").status_code == 404
+        assert_pages_agree(visitor, acme, south, line["payable"], listed)
     noted = {action for action, _, _ in entries(parts, learned, "customer")}
     assert noted >= {"customer.created", "customer.keys_set", "customer.prices_negotiated"}
+
+
+def assert_warehouse_agrees(
+    provider: httpx.Client, customer: Json, transfers: Iterable[Json], total: Decimal, credit: Decimal
+) -> None:
+    """Assert that the sums of both views are those of the statement of five transfers."""
+    query = (
+        "SELECT sum(amount) AS amount, sum(credit) AS credit FROM transfer_slas "
+        f"WHERE {list_ids([each['transfer_id'] for each in transfers])}"
+    )
+    (found,) = provider.post("/v1/warehouse/query", json={"sql": query}).raise_for_status().json()["rows"]
+    assert Decimal(str(found["amount"])) == total
+    assert abs(Decimal(str(found["credit"])) - credit) <= 5 * MICRO / 2, "each is rounded to six decimals"
+
+    query = (
+        "SELECT c.number, sum(amount) AS amount, sum(credit) AS credit, count(*) AS transfers "
+        f"FROM billed_transfers JOIN customers c USING (customer_id) WHERE month = '{MONTH}' GROUP BY c.number"
+    )
+    rows = provider.post("/v1/warehouse/query", json={"sql": query}).raise_for_status().json()["rows"]
+    (billed,) = [row for row in rows if row["number"] == customer["number"]]
+    assert (Decimal(str(billed["amount"])), Decimal(str(billed["credit"]))) == (total, credit)
+    assert billed["transfers"] == 5
+
+
+def assert_replay_of_a_copy_agrees(provider: httpx.Client, book: str, revenue: Decimal) -> None:
+    draft = provider.post("/v1/price-books", json={"name": f"The same {uuid4()}", "copy_of": book}).json()["id"]
+    tried = provider.get(f"/v1/price-books/{draft}/what-if").json()
+    assert Decimal(tried["in_force"]["revenue"]) == pytest.approx(revenue, abs=MICRO * 10)
+    assert tried["book"]["revenue"] == tried["in_force"]["revenue"]
+
+
+def assert_pages_agree(
+    visitor: httpx.Client, customer: Json, key: Json, payable_of_customer: str, listed: Iterable[Json]
+) -> None:
+    """Assert what the statement's page, the usage of the month and the revenue show of five transfers."""
+    page = visitor.get("/admin/usage/statement", params={"month": MONTH, "customer": customer["id"]}).text
+    assert "12.5 % off the price book" in page
+    assert "preliminary" in page
+    assert f"<strong>{payable_of_customer}</strong>" in page
+    assert page.count("/admin/transfers/") == 5
+    usage = visitor.get("/admin/usage", params={"month": MONTH}).text
+    assert usage.index(customer["name"]) < usage.index(key["name"])
+    payable = sum(
+        Decimal(line["payable"])
+        for each in {each["customer_id"] or each["key_id"]: each for each in listed}.values()
+        for line in each["customer_billed"] or each["billed"]
+    )
+    assert f"<strong>{payable:,.2f} EUR</strong>" in visitor.get("/admin/revenue").text
+    assert f"{payable:,.2f}" in usage
+    assert visitor.get(f"/admin/usage/statement?month={MONTH}&customer={uuid4()}").status_code == 404
 
 
 def test_statement_of_a_dropped_month_names_its_customer(

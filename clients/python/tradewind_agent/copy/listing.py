@@ -23,12 +23,12 @@ from tradewind_agent.copy.listing_checks import (
 )
 from tradewind_agent.copy.source_listing import RoundTrips, Target, build_downloads, connect_early, time_handshake
 from tradewind_agent.engine.http.address import Origin, Url
-from tradewind_agent.engine.jobs import Job, RelayJob, SizeTrust
+from tradewind_agent.engine.jobs import DownloadJobs, Job, RelayJob, SizeTrust
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.engine.remote.omissions import REPORT_ALL, ListingRules, Omission
 from tradewind_agent.engine.remote.path_selection import Excluded
 from tradewind_agent.engine.remote.remote_tree import OnFolders
-from tradewind_agent.engine.remote.source import UploadList, list_uploads
+from tradewind_agent.engine.remote.source import DownloadList, UploadList, list_uploads
 from tradewind_agent.query_secrets import hide_query_secrets
 from tradewind_agent.session.server_query import NO_DOCUMENT, fetch_document
 from tradewind_agent.session.transfer_naming import TRANSFERS_PATH
@@ -278,13 +278,10 @@ async def _list_downloads(
     ask_for_meter: bool,
     on_folders: OnFolders,
 ) -> Listing:
-    urls = [place.url for place in places]
     round_trips = RoundTrips()
-    connecting = asyncio.create_task(connect_early(urls, manifest, options))
-    meter_query = None
     stores = {place.store for place in places}
-    if ask_for_meter and manifest is None and stores == {HTTP_STORE} and len({url.origin for url in urls}) == 1:
-        meter_query = asyncio.create_task(fetch_document(urls[0].join(TRANSFERS_PATH), options))
+    connecting = asyncio.create_task(connect_early([place.url for place in places], manifest, options))
+    meter_query = _start_meter_query(places, options) if ask_for_meter and manifest is None else None
     try:
         request = ListRequest(
             destination=target.path,
@@ -300,7 +297,7 @@ async def _list_downloads(
         remote = jobs[0].source.origin
         await time_handshake(remote, connecting, options, round_trips)
         meter = None if stores == {HTTP_STORE} else NO_DOCUMENT
-        if meter_query is not None and urls[0].origin == remote:
+        if meter_query is not None and places[0].url.origin == remote:
             meter = await meter_query
     finally:
         connecting.cancel()
@@ -308,22 +305,14 @@ async def _list_downloads(
             meter_query.cancel()
     removal = None
     if rules.delete:
-        from tradewind_agent.copy.removal import plan_local_removal  # noqa: PLC0415 -- rarely used
-
         require_one_folder(places, manifest, is_folder=found.is_folder)
-        begin = len(str(target.path / "x")) - 1
-        below = [place[begin:] for place in jobs.iterate_field("destination")]
-        obstacle = _find_obstacle(found.omissions, found.unread_pages)
-        removal = await asyncio.to_thread(plan_local_removal, str(target.path), below, rules.selection, obstacle)
-    known = array("q", (size for size in jobs.iterate_field("size_bytes") if size is not None))
-    are_known = len(known) == len(jobs)
-    estimate = round(sum(known) / len(known)) if known else 0
-    guessed = (estimate if size is None else size for size in jobs.iterate_field("size_bytes"))
+        removal = await _find_surplus(target, replace(found, jobs=jobs), rules)
+    sizes_bytes, are_known = _estimate_sizes(jobs)
     return Listing(
         jobs=jobs,
         direction=Direction.DOWNLOAD,
         remote=remote,
-        sizes_bytes=known if are_known else array("q", guessed),
+        sizes_bytes=sizes_bytes,
         sizes_are_exact=are_known and SizeTrust.ROUNDED not in jobs.iterate_field("size_trust"),
         left_out=found.omissions,
         excluded=found.excluded,
@@ -333,3 +322,29 @@ async def _list_downloads(
         rtt_s=None if options.proxies.find_proxy(remote) is not None else round_trips.least_s.get(remote),
         meter=meter,
     )
+
+
+def _start_meter_query(places: Sequence[Place], options: EngineOptions) -> asyncio.Task[bytes] | None:
+    """Start to request the meter of the only server; return ``None`` where there are several, or object stores."""
+    if {place.store for place in places} != {HTTP_STORE} or len({place.url.origin for place in places}) > 1:
+        return None
+    return asyncio.create_task(fetch_document(places[0].url.join(TRANSFERS_PATH), options))
+
+
+async def _find_surplus(target: Target, found: DownloadList, rules: ListingRules) -> "PlannedRemoval":
+    """Return what is below the folder and not in the source."""
+    from tradewind_agent.copy.removal import plan_local_removal  # noqa: PLC0415 -- rarely used
+
+    begin = len(str(target.path / "x")) - 1
+    below = [place[begin:] for place in found.jobs.iterate_field("destination")]
+    obstacle = _find_obstacle(found.omissions, found.unread_pages)
+    return await asyncio.to_thread(plan_local_removal, str(target.path), below, rules.selection, obstacle)
+
+
+def _estimate_sizes(jobs: DownloadJobs) -> tuple[Sequence[int], bool]:
+    """Return the size of each file, the mean of the others where its own is not known, and whether all are known."""
+    known = array("q", (size for size in jobs.iterate_field("size_bytes") if size is not None))
+    if len(known) == len(jobs):
+        return known, True
+    mean = round(sum(known) / len(known)) if known else 0
+    return array("q", (mean if size is None else size for size in jobs.iterate_field("size_bytes"))), False
