@@ -30,6 +30,9 @@ from tradewind.wire.base import (
     describe_validation_error,
 )
 
+_ROUNDING = 1e-6
+"""Share of the total by which a part may exceed it where both were rounded as they were written."""
+
 
 class WireMover(Strict):
     name: Name
@@ -139,6 +142,9 @@ class WireRecord(Strict):
         bandwidth_bps = self.path.bandwidth_bps if self.path else None
         if bandwidth_bps is not None and self.outcome.throughput_bps > RATE_TOLERANCE * bandwidth_bps:
             raise InvalidValue("outcome.throughput_bps", "is above the link's rate in path.bandwidth_bps")
+        for nth, reading in enumerate(self.energy):
+            if reading.dynamic_j is not None and reading.dynamic_j > reading.total_j * (1 + _ROUNDING):
+                raise InvalidValue(f"energy.{nth}.dynamic_j", "is more than total_j, which it is a part of")
         return self
 
     def to_record(self) -> TransferRecord:

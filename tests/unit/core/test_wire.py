@@ -123,6 +123,15 @@ def test_absent_stays_unknown():
     assert b"concurrency" not in WireRecord.from_domain(record).to_line()
 
 
+METERED = {"host": "source", "total_j": 1, "method": "rapl", "quality": "measured"}
+
+
+@pytest.mark.parametrize("dynamic_j", [-0.5, 0, 1, 1 + 1e-7])
+def test_energy_above_the_base_is_a_part_of_the_total_as_far_as_it_was_rounded(dynamic_j):
+    (reading,) = parse_row(line(energy=[METERED | {"dynamic_j": dynamic_j}])).energy
+    assert reading.dynamic_j == dynamic_j
+
+
 @pytest.mark.parametrize(
     ("changes", "field"),
     [
@@ -143,6 +152,7 @@ def test_absent_stays_unknown():
         ({"id": "not-a-uuid"}, "id"),
         ({"outcome__bytes_moved": 2**63}, "outcome.bytes_moved"),
         ({"energy": [{"host": "moon", "total_j": 1, "method": "rapl", "quality": "measured"}]}, "energy.0.host"),
+        ({"energy": [METERED | {"dynamic_j": 1.001}]}, "energy.0.dynamic_j"),
     ],
 )
 def test_a_bad_row_names_its_field(changes, field):
