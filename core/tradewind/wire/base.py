@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from decimal import Decimal
 from types import MappingProxyType
 from typing import Annotated
 
@@ -50,6 +51,9 @@ PLAIN_NUMBER = BeforeValidator(_check_plain_number)
 
 PLAIN_DIGITS = PlainSerializer(lambda value: f"{value:f}" if value else "0", return_type=str, when_used="json")
 """Writes decimals without an exponent: a zero of twelve decimals is 0, not 0E-12."""
+
+ExactDecimal = Annotated[Decimal, PlainSerializer("{:f}".format, return_type=str, when_used="json")]
+"""A decimal of an answer, with all of its digits and without an exponent, where Python writes 0E-12."""
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=MAX_NAME_LENGTH, pattern=NO_CONTROLS)]
 ProfileName = Annotated[

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from pydantic import Field
 
-from tradewind.wire.base import Open, Strict
+from tradewind.wire.base import ExactDecimal, Open, Strict
 
 MonthText = Annotated[str, Field(min_length=7, max_length=7, description="`YYYY-MM`, in UTC.")]
 
@@ -24,9 +24,9 @@ class BilledUsage(Open):
     currency: str
     transfers: int
     bytes_moved: int
-    amount: Decimal
-    credit: Decimal = Decimal(0)
-    payable: Decimal | None
+    amount: ExactDecimal
+    credit: ExactDecimal = Decimal(0)
+    payable: ExactDecimal | None
     agreements_kept: int
     agreements_missed: int
     from_log_alone: int
@@ -53,10 +53,10 @@ class StatementDue(Open):
 
     currency: str
     transfers: int
-    amount: Decimal
-    credit: Decimal
-    adjustment: Decimal
-    payable: Decimal
+    amount: ExactDecimal
+    credit: ExactDecimal
+    adjustment: ExactDecimal
+    payable: ExactDecimal
 
 
 class StatementAdjustment(Open):
@@ -69,8 +69,8 @@ class StatementAdjustment(Open):
     month: str
     currency: str
     transfers: int
-    amount: Decimal
-    credit: Decimal
+    amount: ExactDecimal
+    credit: ExactDecimal
 
 
 class UsageStatement(Open):

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from tradewind.sla.price_rules import MOST_RULES
 from tradewind.sla.pricing import DECIMALS, HIGHEST_ADJUSTMENT, HIGHEST_PRICE, LOWEST_ADJUSTMENT
-from tradewind.wire.base import MAX_NAME_LENGTH, PLAIN_NUMBER, Instant, NewName, Open, Strict, Text
+from tradewind.wire.base import MAX_NAME_LENGTH, PLAIN_NUMBER, ExactDecimal, Instant, NewName, Open, Strict, Text
 from tradewind.wire.billing import BilledUsage, MonthText, StatementAdjustment, StatementDue, UnbilledUsage
 from tradewind.wire.inventory import RateFactor
 from tradewind.wire.price_rules import WirePriceRule
@@ -123,7 +123,7 @@ class WireNegotiatedPrices(Open):
     """Negotiated prices. ``effective_until`` : their end, or the start of the next of the customer."""
 
     id: UUID
-    adjustment: Decimal
+    adjustment: ExactDecimal
     rules: tuple[WirePriceRule, ...]
     currency: str | None = None
     starts_at: datetime
@@ -155,8 +155,8 @@ class StatementTotal(Open):
     currency: str
     transfers: int
     bytes_moved: int
-    amount: Decimal
-    credit: Decimal
+    amount: ExactDecimal
+    credit: ExactDecimal
     agreements_kept: int
     agreements_missed: int
 
@@ -169,10 +169,10 @@ class StatementChange(Open):
 
     currency: str
     transfers: int
-    amount: Decimal
-    credit: Decimal
-    adjusted_amount: Decimal
-    adjusted_credit: Decimal
+    amount: ExactDecimal
+    credit: ExactDecimal
+    adjusted_amount: ExactDecimal
+    adjusted_credit: ExactDecimal
 
 
 class StatementToIssue(Strict):

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from tradewind.sla.kinds import EnergyBasis, SlaKind
 from tradewind.sla.pricing import DECIMALS, HIGHEST_CREDIT, HIGHEST_MARGIN, HIGHEST_PRICE, PRICE_PARTS, PriceModel
-from tradewind.wire.base import PLAIN_DIGITS, PLAIN_NUMBER, Instant, NewName, Open, Strict
+from tradewind.wire.base import PLAIN_DIGITS, PLAIN_NUMBER, ExactDecimal, Instant, NewName, Open, Strict
 from tradewind.wire.records import WireParameters
 from tradewind.wire.releases import TierBounds
 
@@ -72,11 +72,11 @@ class TierPrice(Open):
     """
 
     tier_id: UUID
-    base: Decimal
-    per_gb: Decimal
-    per_kwh: Decimal
-    margin: Decimal | None
-    credit: Decimal = Decimal(0)
+    base: ExactDecimal
+    per_gb: ExactDecimal
+    per_kwh: ExactDecimal
+    margin: ExactDecimal | None
+    credit: ExactDecimal = Decimal(0)
 
 
 class WirePriceBook(Open):
@@ -89,7 +89,7 @@ class WirePriceBook(Open):
     name: str
     currency: str
     energy_basis: EnergyBasis
-    energy_cost_per_kwh: Decimal | None = None
+    energy_cost_per_kwh: ExactDecimal | None = None
     state: str
     in_force: bool
     version: int
@@ -108,12 +108,12 @@ class BookEarnings(Open):
     ``energy_unknown`` : requests priced whose energy is not known on the book's basis: their cost is missing.
     """
 
-    revenue: Decimal
-    energy_charged: Decimal
-    mark_up: Decimal
-    credits: Decimal = Decimal(0)
-    energy_cost: Decimal | None
-    margin: Decimal | None
+    revenue: ExactDecimal
+    energy_charged: ExactDecimal
+    mark_up: ExactDecimal
+    credits: ExactDecimal = Decimal(0)
+    energy_cost: ExactDecimal | None
+    margin: ExactDecimal | None
     unpriced: int
     energy_unknown: int
 
@@ -142,7 +142,7 @@ class WireWhatIf(Open):
     currency: str
     energy_basis: EnergyBasis
     energy_source: Literal["modelled"] = "modelled"
-    energy_cost_per_kwh: Decimal | None
+    energy_cost_per_kwh: ExactDecimal | None
     in_force_book_id: UUID | None
     in_force_currency: str | None
     since: datetime
@@ -160,11 +160,11 @@ class CurrentTierPrice(Open):
     book_id: UUID
     currency: str
     energy_basis: EnergyBasis
-    base: Decimal
-    per_gb: Decimal
-    per_kwh: Decimal
-    margin: Decimal | None
-    credit: Decimal = Decimal(0)
+    base: ExactDecimal
+    per_gb: ExactDecimal
+    per_kwh: ExactDecimal
+    margin: ExactDecimal | None
+    credit: ExactDecimal = Decimal(0)
 
 
 class SlaTier(Open):

@@ -18,15 +18,7 @@ from tradewind.prediction import Interval, PredictedSetting
 from tradewind.recommendation import AnswerSource, ChunkPlan, CompactTable
 from tradewind.sla.kinds import DEFAULT_CONFIDENCE, EnergyBasis, Sla, SlaKind
 from tradewind.tiers.setting_table import SettingTable
-from tradewind.wire.base import (
-    AtLeastOne,
-    Count,
-    Name,
-    NonNegative,
-    Open,
-    ProfileName,
-    Strict,
-)
+from tradewind.wire.base import AtLeastOne, Count, ExactDecimal, Name, NonNegative, Open, ProfileName, Strict
 from tradewind.wire.limits import WireLimits
 from tradewind.wire.records import WireParameters, WirePath
 
@@ -190,12 +182,12 @@ class WirePrice(Open):
     ``credit`` : the share of the amount that is given back where the transfer misses its SLA.
     """
 
-    amount: Decimal
+    amount: ExactDecimal
     currency: str
     basis: EnergyBasis
     book_id: UUID
     quote: str
-    credit: Decimal = Decimal(0)
+    credit: ExactDecimal = Decimal(0)
 
 
 class WireSlaAnswer(Open):

@@ -17,6 +17,7 @@ from tradewind.parameters import Parameters
 from tradewind.path import Path
 from tradewind.transfer import Direction, Mover, ResourceUsage, Status, TransferOutcome, TransferRecord
 from tradewind.wire.base import describe_validation_error
+from tradewind.wire.billing import StatementDue
 from tradewind.wire.customers import SpendingLimit
 from tradewind.wire.heartbeats import Heartbeat
 from tradewind.wire.pricing import WirePriceModel
@@ -266,3 +267,14 @@ def test_amounts_have_plain_digits_without_underscores(text: str) -> None:
 def test_prices_are_written_without_exponents():
     written = json.loads(WirePriceModel(base=Decimal("0E-12"), per_gb=Decimal("1E-6")).model_dump_json())
     assert (written["base"], written["per_gb"]) == ("0", "0.000001")
+
+
+@pytest.mark.parametrize(
+    ("amount", "written"),
+    [("0E-12", "0.000000000000"), ("1E-7", "0.0000001"), ("-0.10", "-0.10"), ("1E+3", "1000"), ("12.5", "12.5")],
+)
+def test_amounts_of_answers_have_all_their_digits_and_no_exponent(amount, written):
+    line = StatementDue(
+        currency="EUR", transfers=1, amount=amount, credit=amount, adjustment=amount, payable=amount
+    ).model_dump_json()
+    assert {json.loads(line)[name] for name in ("amount", "credit", "adjustment", "payable")} == {written}
