@@ -65,8 +65,20 @@ QUICK_VARIANT, QUICK_SLA_VARIANT = "falcon", "slaee"
 TRACES = "trace"
 """Name of all cases of ``--data`` together."""
 
+_ENGINE = "clients/python/tradewind_agent/engine"
 _PARTS = {
-    "engine": ("clients/python/tradewind_agent/engine", "benchmarks/tuning/driver.py"),
+    # What moves the bytes of downloads; transfers here list nothing, and send nothing.
+    "engine": (
+        *(f"{_ENGINE}/{folder}" for folder in ("dealing", "http", "local", "origin")),
+        *(
+            f"{_ENGINE}/{module}.py"
+            for module in (
+                *("download", "engine", "file_transfer", "jobs", "options", "path_sample", "plain_transfer"),
+                *("pool", "progress", "range_read", "request_pipeline", "sent_alone", "skipping", "transfer_host"),
+            )
+        ),
+        "benchmarks/tuning/driver.py",
+    ),
     "controller": (
         *(
             "core/tradewind/tuning",
