@@ -96,6 +96,8 @@ MINIMAL = {
     "outcome": {"status": "failed", "bytes_moved": 0, "files_done": 0, "files_failed": 1, "throughput_bps": 0},
 }
 
+READING = {"host": "source", "total_j": 1, "method": "rapl", "quality": "measured"}
+
 
 def line(**changes) -> bytes:
     row = json.loads(json.dumps(MINIMAL))
@@ -142,6 +144,20 @@ def test_absent_stays_unknown():
         ({"source": "x" * 201}, "source"),
         ({"id": "not-a-uuid"}, "id"),
         ({"outcome__bytes_moved": 2**63}, "outcome.bytes_moved"),
+        ({"outcome__throughput_bps": 1.7e308}, "outcome.throughput_bps"),
+        ({"dataset__sd_file_bytes": 1.7e308}, "dataset.sd_file_bytes"),
+        (
+            {"energy": [READING | {"total_j": 1.7e308}]},
+            "energy.0.total_j",
+        ),
+        (
+            {
+                "energy": [
+                    {"host": "source", "total_j": 1, "dynamic_j": -1.7e308, "method": "rapl", "quality": "measured"}
+                ]
+            },
+            "energy.0.dynamic_j",
+        ),
         ({"energy": [{"host": "moon", "total_j": 1, "method": "rapl", "quality": "measured"}]}, "energy.0.host"),
     ],
 )
