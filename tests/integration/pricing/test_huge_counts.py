@@ -1,6 +1,8 @@
-"""A customer that logs absurd counts of bytes spoils its own lines alone: all statements are still issued."""
+"""A customer that logs absurd bytes or amounts spoils its own lines alone: all statements are still issued."""
 
+import csv
 from datetime import timedelta
+from io import StringIO
 
 import psycopg
 import pytest
@@ -49,3 +51,20 @@ def test_statements_add_up_bytes_that_exceed_an_integer_of_the_database(
         for path in ("/admin/usage", "/admin/usage/statement", "/admin/customers"):
             query = {"month": str(FIRST), "customer": acme.customer["id"]} if path.startswith("/admin/usage") else {}
             assert browser.get(path, params=query).status_code == 200, path
+
+
+def test_statement_is_issued_where_amounts_exceed_the_digits_of_a_usual_sum(
+    api: str, tenant: Tenant, acme: Billed
+) -> None:
+    absurd = "9999999999999999999999999.004500"
+    for amount in ("12.000000", absurd, absurd, absurd, absurd):
+        acme.move(FIRST, amount)
+    exact = 4 * 9999999999999999999999999 + 12
+    with tenant.client(api) as provider:
+        issued = acme.issue(provider, FIRST)
+        assert issued.status_code == 201, issued.text
+        (due,) = issued.json()["to_pay"]
+        assert (due["amount"], due["payable"]) == (f"{exact}.018000", f"{exact}.02")
+        assert acme.read(provider, FIRST)["changes"] == []
+        rows = csv.DictReader(StringIO(acme.read_file(provider, FIRST).text))
+        assert sorted(row["amount"] for row in rows) == sorted(["12.000000", *[absurd] * 4])
