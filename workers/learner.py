@@ -100,7 +100,8 @@ def _to_bytes_curve(curve: KnownLoadCurve) -> LoadTimeline:
 
 def _read_column(batch: pa.RecordBatch, name: str) -> FloatArray:
     """Return a numeric column as floats, absent values as NaN."""
-    values: FloatArray = batch.column(name).cast(pa.float64()).to_numpy(zero_copy_only=False)
+    # Counts beyond 2^53 lose their last digits; a safe cast would refuse them, and with them all rows of the link.
+    values: FloatArray = batch.column(name).cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     return values
 
 

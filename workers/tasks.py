@@ -1,5 +1,6 @@
 """Celery tasks: each converts a message to a job and passes it to its use case."""
 
+from collections.abc import Callable, Iterable
 from uuid import UUID
 
 from celery import shared_task
@@ -77,17 +78,41 @@ def journal_quotes(self: TimedTask) -> None:
 @shared_task(bind=True, base=TimedTask, name=ROLL_UP, by_clock=True)
 def roll_up(self: TimedTask) -> None:
     """Sum the days again whose rows changed since the last run."""
-    for tenant_id in self.parts.store.registry.list_tenants_with_changed_days():
+
+    def sum_days(tenant_id: UUID) -> None:
         if days := self.parts.roll_up.run(tenant_id):
             self.parts.reporter.report(DaysRolledUp(tenant_id=tenant_id, days=days))
+
+    _run_for_each(self.parts.store.registry.list_tenants_with_changed_days(), sum_days)
 
 
 @shared_task(bind=True, base=TimedTask, name=REFRESH_USAGE, by_clock=True)
 def refresh_usage(self: TimedTask) -> None:
     """Compute again what is billed of transfers that changed since the last run."""
-    for tenant_id in self.parts.store.registry.list_tenants_with_changed_usage():
+
+    def compute(tenant_id: UUID) -> None:
         if transfers := self.parts.refresh_usage.run(tenant_id):
             self.parts.reporter.report(UsageRefreshed(tenant_id=tenant_id, transfers=transfers))
+
+    _run_for_each(self.parts.store.registry.list_tenants_with_changed_usage(), compute)
+
+
+def _run_for_each(tenant_ids: Iterable[UUID], run: Callable[[UUID], None]) -> None:
+    """Run for each tenant, and raise the first error once the others are done: rows of one tenant stop no other.
+
+    While the store is unreachable no tenant is tried further.
+    """
+    failures: list[Exception] = []
+    for tenant_id in tenant_ids:
+        try:
+            run(tenant_id)
+        except Unavailable:
+            raise
+        except Exception as error:  # noqa: BLE001  # raised after the others
+            error.add_note(f"tenant {tenant_id}")
+            failures.append(error)
+    if failures:
+        raise failures[0]
 
 
 @shared_task(bind=True, base=TimedTask, name=ExportLogs.name)

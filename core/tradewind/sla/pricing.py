@@ -153,6 +153,19 @@ def round_amount(amount: Decimal) -> Decimal:
     return amount.quantize(_STEP, ROUND_HALF_EVEN, _EXACT)
 
 
+def add_exactly(*amounts: Decimal) -> Decimal:
+    """Return the sum of amounts of any length: ``+`` and ``sum`` round it to 28 digits at each step."""
+    total = Decimal(0)
+    for amount in amounts:
+        total = _EXACT.add(total, amount)
+    return total
+
+
+def subtract_exactly(amount: Decimal, other: Decimal) -> Decimal:
+    """Return the difference of two amounts of any length."""
+    return _EXACT.subtract(amount, other)
+
+
 def round_payable(amount: Decimal, minor_digits: int) -> Decimal:
     """Return an amount rounded to the currency's smallest unit, half up, as invoices are.
 

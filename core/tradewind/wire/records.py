@@ -20,8 +20,6 @@ from tradewind.wire.base import (
     Fraction,
     Instant,
     Name,
-    NonNegative,
-    Positive,
     RoundTrip,
     Small,
     SmallOrZero,
@@ -32,6 +30,13 @@ from tradewind.wire.base import (
 
 _ROUNDING = 1e-6
 """Share of the total by which a part may exceed it where both were rounded as they were written."""
+
+HIGHEST_QUANTITY = 1e30
+"""Of a rate, a size, a power or an energy: a higher one is corrupt, and some of 1.8e308 have no sum."""
+
+Quantity = Annotated[float, Field(ge=0, le=HIGHEST_QUANTITY)]
+PositiveQuantity = Annotated[float, Field(gt=0, le=HIGHEST_QUANTITY)]
+SignedQuantity = Annotated[float, Field(ge=-HIGHEST_QUANTITY, le=HIGHEST_QUANTITY)]
 
 
 class WireMover(Strict):
@@ -50,10 +55,10 @@ class WirePath(Strict):
 class WireDataSet(Strict):
     file_count: AtLeastOne
     total_bytes: Count
-    mean_file_bytes: NonNegative | None = None
+    mean_file_bytes: Quantity | None = None
     min_file_bytes: Count | None = None
     max_file_bytes: Count | None = None
-    sd_file_bytes: NonNegative | None = None
+    sd_file_bytes: Quantity | None = None
     content_type: Name | None = None
 
 
@@ -64,10 +69,10 @@ class WireParameters(Strict):
     io_block_bytes: AtLeastOne | None = None
     part_bytes: AtLeastOne | None = None
     cores: Small | None = None
-    frequency_hz: Positive | None = None
+    frequency_hz: PositiveQuantity | None = None
     memory_bytes: AtLeastOne | None = None
-    disk_bps: Positive | None = None
-    nic_bps: Positive | None = None
+    disk_bps: PositiveQuantity | None = None
+    nic_bps: PositiveQuantity | None = None
     codec: Name | None = None
     congestion_control: Name | None = None
 
@@ -84,7 +89,7 @@ class WireOutcome(Strict):
     bytes_moved: Count
     files_done: Count
     files_failed: Count
-    throughput_bps: NonNegative
+    throughput_bps: Quantity
     retransmitted_bytes: Count | None = None
     failure: WireFailure | None = None
 
@@ -105,12 +110,12 @@ class WireUsage(Strict):
 
 class WireEnergy(Strict):
     host: Host
-    total_j: NonNegative
+    total_j: Quantity
     method: EnergyMethod
     quality: EnergyQuality
-    dynamic_j: float | None = None
-    base_w: NonNegative | None = None
-    tail_j: NonNegative | None = None
+    dynamic_j: SignedQuantity | None = None
+    base_w: Quantity | None = None
+    tail_j: Quantity | None = None
 
 
 class WireRecord(Strict):

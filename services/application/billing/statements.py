@@ -14,6 +14,7 @@ from services.application.billing.usage import Billing, Holder, Month, UsageLine
 from services.application.models.sla_tiers import list_distinct_names
 from services.application.shared.unit_of_work import UnitOfWork
 from tradewind.errors import NotFound
+from tradewind.sla.pricing import add_exactly
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,7 +149,7 @@ def add_payable(statements: Iterable[Statement]) -> Mapping[str, Decimal]:
     payable: dict[str, Decimal] = {}
     for line in (line for statement in statements for line in statement.billed):
         if line.currency is not None and line.payable is not None:
-            payable[line.currency] = payable.get(line.currency, Decimal(0)) + line.payable
+            payable[line.currency] = add_exactly(payable.get(line.currency, Decimal(0)), line.payable)
     return payable
 
 
@@ -209,8 +210,8 @@ def _add(lines: Sequence[UsageLine]) -> UsageLine:
         currency=lines[0].currency,
         transfers=sum(line.transfers for line in lines),
         bytes_moved=sum(line.bytes_moved for line in lines),
-        amount=sum(amounts, Decimal(0)) if amounts else None,
-        credit=sum((line.credit for line in lines), Decimal(0)),
+        amount=add_exactly(*amounts) if amounts else None,
+        credit=add_exactly(*(line.credit for line in lines)),
         met=sum(line.met for line in lines),
         missed=sum(line.missed for line in lines),
         from_log_alone=sum(line.from_log_alone for line in lines),

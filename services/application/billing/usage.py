@@ -17,7 +17,7 @@ from services.application.billing.issuer import Issuer
 from services.application.shared.formulas import mark_formula
 from services.application.shared.unit_of_work import UnitOfWork
 from tradewind.errors import InvalidValue
-from tradewind.sla.pricing import round_payable
+from tradewind.sla.pricing import round_payable, subtract_exactly
 
 EARLIEST_YEAR, LATEST_YEAR = 1990, 2099
 
@@ -137,7 +137,7 @@ class UsageLine:
         """
         if self.billing is not Billing.BILLED or self.amount is None or self.currency is None:
             return None
-        return round_payable(self.amount - self.credit, count_minor_digits(self.currency))
+        return round_payable(subtract_exactly(self.amount, self.credit), count_minor_digits(self.currency))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -77,6 +77,28 @@ def test_transfer_logged_twice_counts_by_the_record_received_last(api: str, tena
     assert (row["transfers"], row["succeeded"], row["bytes_moved"], row["duration_s"]) == (3, 3, 3 * GB, 120)
 
 
+def test_rows_whose_energies_cannot_be_added_up_are_refused_and_stop_no_rollup(api: str, tenant: Tenant) -> None:
+    absurd = {"host": "source", "total_j": 1.7e308, "method": "rapl", "quality": "measured"}
+    with tenant.client(api) as client:
+        rows = [*(moved("2026-03-01", energy=[absurd]) for _ in range(2)), moved("2026-03-01")]
+        receipt = client.post("/v1/logs", content=ndjson(rows)).json()
+    assert receipt["accepted"] == 1
+    assert {rejection["field"] for rejection in receipt["rejections"]} == {"energy.0.total_j"}
+    assert roll_up(tenant) == 1
+    assert [row["transfers"] for row in rollups(tenant).values()] == [1]
+
+
+def test_rate_next_to_zero_stops_no_rollup(api: str, tenant: Tenant) -> None:
+    transfer_id = str(uuid4())
+    slow = moved("2026-03-01", transfer_id=transfer_id)
+    slow["outcome"] |= {"bytes_moved": 2**63 - 1, "throughput_bps": 5e-324}
+    with tenant.client(api) as client:
+        ended = client.post(f"/v1/transfers/{transfer_id}/complete", json={"records": [slow], "heartbeats": []})
+    assert ended.json()["accepted"] == 1
+    roll_up(tenant)
+    assert [row["ended"] for row in rollups(tenant).values()] == [1]
+
+
 def test_latest_two_days_are_summed_up_by_hour_too(api: str, tenant: Tenant) -> None:
     def hour_of(at: datetime, **changed: Any) -> dict[str, Any]:
         times = {"started_at": at.isoformat(), "ended_at": (at + timedelta(seconds=40)).isoformat()}

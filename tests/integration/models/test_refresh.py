@@ -2,7 +2,7 @@
 
 import math
 from datetime import timedelta
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 from sqlalchemy import event
@@ -73,6 +73,19 @@ def test_a_link_that_cannot_be_fitted_says_why_and_stops_no_other(api: str, tena
     assert (fitted["reason"], fitted["release"]) == (None, release)
     assert (unfitted["destination"], unfitted["release"]) == ("psi", None)
     assert unfitted["reason"]
+
+
+def test_row_of_more_bytes_than_a_float_counts_exactly_stops_no_fit(api: str, tenant: Tenant, logs: LogReader) -> None:
+    absurd = record(300, destination="psi")
+    absurd["outcome"] |= {"bytes_moved": 2**63 - 1}
+    absurd["dataset"] = {"file_count": 2**63 - 1, "total_bytes": 2**63 - 1}
+    upload(api, tenant, [*rows(200), absurd, absurd | {"id": str(uuid4()), "destination": "omega"}])
+    release = Refreshes(tenant, logs).run()
+    with tenant.client(api) as client:
+        (link,) = (each for each in client.get("/v1/links").json() if each["destination"] == "omega")
+        assert link["release"] == release
+        accuracies = [each["accuracy"] for each in client.get(f"/v1/links/{link['id']}/clusters").json()]
+    assert max(each["throughput.accuracy"] for each in accuracies) > 0.8
 
 
 def test_refresh_reports_its_events_after_the_commit(api: str, tenant: Tenant, logs: LogReader) -> None:

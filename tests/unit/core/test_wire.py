@@ -97,6 +97,8 @@ MINIMAL = {
     "outcome": {"status": "failed", "bytes_moved": 0, "files_done": 0, "files_failed": 1, "throughput_bps": 0},
 }
 
+READING = {"host": "source", "total_j": 1, "method": "rapl", "quality": "measured"}
+
 
 def line(**changes) -> bytes:
     row = json.loads(json.dumps(MINIMAL))
@@ -152,6 +154,20 @@ def test_energy_above_the_base_is_a_part_of_the_total_as_far_as_it_was_rounded(d
         ({"source": "x" * 201}, "source"),
         ({"id": "not-a-uuid"}, "id"),
         ({"outcome__bytes_moved": 2**63}, "outcome.bytes_moved"),
+        ({"outcome__throughput_bps": 1.7e308}, "outcome.throughput_bps"),
+        ({"dataset__sd_file_bytes": 1.7e308}, "dataset.sd_file_bytes"),
+        (
+            {"energy": [READING | {"total_j": 1.7e308}]},
+            "energy.0.total_j",
+        ),
+        (
+            {
+                "energy": [
+                    {"host": "source", "total_j": 1, "dynamic_j": -1.7e308, "method": "rapl", "quality": "measured"}
+                ]
+            },
+            "energy.0.dynamic_j",
+        ),
         ({"energy": [{"host": "moon", "total_j": 1, "method": "rapl", "quality": "measured"}]}, "energy.0.host"),
         ({"energy": [METERED | {"dynamic_j": 1.001}]}, "energy.0.dynamic_j"),
     ],

@@ -30,3 +30,10 @@ def test_a_buffer_that_the_kernel_enlarges_limits_no_stream(logged: float, limit
     columns |= {"end_s": pa.array([2.0], pa.float64()), "buffer_bytes": pa.array([logged], pa.float64())}
     log = to_link_log(pa.RecordBatch.from_pydict({"id": pa.array([bytes(16)]), **columns}))
     assert log.buffer_bytes[0] == pytest.approx(limiting, nan_ok=True)
+
+
+def test_one_row_with_more_bytes_than_a_float_counts_exactly_does_not_stop_the_fit():
+    columns = {name: pa.array([1.0, 1.0], pa.float64()) for name in NUMBERS}
+    columns |= {"end_s": pa.array([2.0, 2.0], pa.float64()), "bytes_moved": pa.array([2**63 - 1, 10**9], pa.int64())}
+    log = to_link_log(pa.RecordBatch.from_pydict({"id": pa.array([bytes(16), bytes(16)]), **columns}))
+    assert len(log.settings) == 2

@@ -3,6 +3,7 @@
 import io
 import json
 from types import SimpleNamespace
+from uuid import UUID, uuid4
 
 import pytest
 from celery import Celery
@@ -10,7 +11,7 @@ from celery import Celery
 from services.observability.telemetry import create_logger
 from workers.metrics import WorkerMetrics
 from workers.task import TimedTask
-from workers.tasks import export, journal_heartbeats, journal_quotes, roll_up, sweep
+from workers.tasks import export, journal_heartbeats, journal_quotes, refresh_usage, roll_up, sweep
 
 
 @pytest.fixture
@@ -63,3 +64,24 @@ def test_failed_scheduled_task_is_logged(app: Celery, output: io.StringIO) -> No
 @pytest.mark.parametrize("task", [export, journal_heartbeats, journal_quotes, roll_up, sweep])
 def test_scheduled_tasks_are_marked_by_clock(task: TimedTask) -> None:
     assert task.by_clock
+
+
+@pytest.mark.parametrize("task", [roll_up, refresh_usage])
+def test_tenant_whose_rows_cannot_be_computed_stops_no_other(task: TimedTask) -> None:
+    tenant_ids = [uuid4() for _ in range(3)]
+    computed: list[UUID] = []
+
+    def run(tenant_id: UUID) -> int:
+        if tenant_id == tenant_ids[0]:
+            raise ZeroDivisionError
+        computed.append(tenant_id)
+        return 0
+
+    registry = SimpleNamespace(
+        list_tenants_with_changed_days=lambda: tenant_ids, list_tenants_with_changed_usage=lambda: tenant_ids
+    )
+    use_case = SimpleNamespace(run=run)
+    parts = SimpleNamespace(roll_up=use_case, refresh_usage=use_case, store=SimpleNamespace(registry=registry))
+    with pytest.raises(ZeroDivisionError):
+        task.run.__func__(SimpleNamespace(parts=parts))
+    assert computed == tenant_ids[1:]

@@ -14,6 +14,7 @@ from services.application.billing.usage import Month
 from services.application.shared.ports import Clock
 from services.application.shared.unit_of_work import UnitOfWork
 from tradewind.errors import Conflict, TradewindError
+from tradewind.sla.pricing import add_exactly
 
 NO_CUSTOMER = "the key belongs to no customer; statements are issued to customers"
 
@@ -59,7 +60,7 @@ def add_dues(dues: Iterable[Due]) -> Mapping[str, Decimal]:
     """Return what is to be paid by currency: the sum of what each comes to, which is rounded once."""
     payable: dict[str, Decimal] = {}
     for due in dues:
-        payable[due.currency] = payable.get(due.currency, Decimal(0)) + due.payable
+        payable[due.currency] = add_exactly(payable.get(due.currency, Decimal(0)), due.payable)
     return dict(sorted(payable.items()))
 
 

@@ -12,7 +12,7 @@ from services.application.billing.customers import Customer, CustomerDetails
 from services.application.billing.issuer import Issuer
 from services.application.billing.statements import Sheet, add_lines
 from services.application.billing.usage import Billing, Month, UsageLine
-from tradewind.sla.pricing import round_payable
+from tradewind.sla.pricing import add_exactly, round_payable, subtract_exactly
 
 TIME_ZONE = "UTC"
 """In which months begin and end."""
@@ -27,16 +27,24 @@ class Sums(NamedTuple):
 
     def plus(self, other: "Sums") -> "Sums":
         """Return both together."""
-        return Sums(self.transfers + other.transfers, self.amount + other.amount, self.credit + other.credit)
+        return Sums(
+            self.transfers + other.transfers,
+            add_exactly(self.amount, other.amount),
+            add_exactly(self.credit, other.credit),
+        )
 
     def minus(self, other: "Sums") -> "Sums":
         """Return the difference; each part may be negative."""
-        return Sums(self.transfers - other.transfers, self.amount - other.amount, self.credit - other.credit)
+        return Sums(
+            self.transfers - other.transfers,
+            subtract_exactly(self.amount, other.amount),
+            subtract_exactly(self.credit, other.credit),
+        )
 
     @property
     def net(self) -> Decimal:
         """Return the amount less the credit."""
-        return self.amount - self.credit
+        return subtract_exactly(self.amount, self.credit)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +63,7 @@ class Due:
     @classmethod
     def of(cls, currency: str, sums: Sums, adjustment: Decimal) -> Self:
         """Return what is due, rounded to the currency's smallest unit."""
-        payable = round_payable(sums.net + adjustment, count_minor_digits(currency))
+        payable = round_payable(add_exactly(sums.net, adjustment), count_minor_digits(currency))
         return cls(currency=currency, sums=sums, adjustment=adjustment, payable=payable)
 
 
@@ -146,7 +154,7 @@ def build_dues(billed: Iterable[UsageLine], adjustments: Iterable[Adjustment]) -
     sums = sum_billed(billed)
     adjusted: dict[str, Decimal] = {}
     for each in adjustments:
-        adjusted[each.currency] = adjusted.get(each.currency, Decimal(0)) + each.sums.net
+        adjusted[each.currency] = add_exactly(adjusted.get(each.currency, Decimal(0)), each.sums.net)
     return [
         Due.of(currency, sums.get(currency, Sums()), adjusted.get(currency, Decimal(0)))
         for currency in sorted(sums.keys() | adjusted.keys())

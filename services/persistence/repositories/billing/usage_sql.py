@@ -54,7 +54,7 @@ _SUMS_BY_KEY = """
 """
 _SUMS_OF = """
     SELECT key_id, k.name AS key, customer_id, billing, currency,
-           CAST(sum(transfers) AS bigint) AS transfers, CAST(sum(bytes_moved) AS bigint) AS bytes_moved,
+           CAST(sum(transfers) AS bigint) AS transfers, sum(bytes_moved) AS bytes_moved,
            sum(amount) AS amount, sum(credit) AS credit, CAST(sum(met) AS bigint) AS met,
            CAST(sum(missed) AS bigint) AS missed, CAST(sum(from_log_alone) AS bigint) AS from_log_alone
       FROM ({of_service}
@@ -128,7 +128,7 @@ SHEET = text(
           FROM billed GROUP BY link_id, tier_id, sla, currency
     ), totals AS (
         SELECT source.name AS source, destination.name AS destination, tier_id, sla, currency,
-               CAST(sum(transfers) AS bigint) AS transfers, CAST(sum(bytes_moved) AS bigint) AS bytes_moved,
+               CAST(sum(transfers) AS bigint) AS transfers, sum(bytes_moved) AS bytes_moved,
                CAST(sum(amount) AS text) AS amount, CAST(sum(credit) AS text) AS credit,
                CAST(sum(met) AS bigint) AS met, CAST(sum(missed) AS bigint) AS missed
           FROM by_link {_LINKED.format(rows="by_link")}
@@ -136,7 +136,7 @@ SHEET = text(
          ORDER BY currency, source.name, destination.name, sla, min(target), tier_id
     ), days AS (
         SELECT CAST(started_at AT TIME ZONE 'UTC' AS date) AS day, currency, count(*) AS transfers,
-               CAST(sum(bytes_moved) AS bigint) AS bytes_moved, CAST(sum(amount) AS text) AS amount,
+               sum(bytes_moved) AS bytes_moved, CAST(sum(amount) AS text) AS amount,
                CAST(coalesce(sum(credit), 0) AS text) AS credit
           FROM billed GROUP BY day, currency ORDER BY day, currency
     ), page AS (

@@ -17,6 +17,9 @@ from services.persistence.tables.transfers import NO_LINK
 MOST_BYTES = 2**63 - 1
 """Most that a sum of bytes can hold: that much in a day is 850 Tbit/s."""
 
+LOWEST_BPS = 1
+"""Slower transfers gain nothing; the time that some of them imply cannot be added up."""
+
 
 def _sum(value: str, condition: str = "true") -> str:
     return f"coalesce(sum({value}) FILTER (WHERE {condition}), 0)"
@@ -67,7 +70,7 @@ _LOGGED_COLUMNS = (
 )
 """Columns of a log row that sums are of. A transfer logged twice counts by the record that was received last."""
 
-_GAINED = f"status = 'succeeded' AND throughput_bps > 0 AND bytes_moved > 0 AND link_id <> '{NO_LINK}'"
+_GAINED = f"status = 'succeeded' AND throughput_bps >= {LOWEST_BPS} AND bytes_moved > 0 AND link_id <> '{NO_LINK}'"
 _PROMISED = "((expected ->> 'feasible') IS DISTINCT FROM 'false')"
 ENDED: Mapping[str, str] = {
     "ended": "count(*)",
