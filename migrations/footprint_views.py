@@ -1,6 +1,7 @@
 """The views of regions, their hours, and the cost and carbon of transfers."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from migrations.warehouse_views import Column, View
 
@@ -112,3 +113,11 @@ TRANSFER_FOOTPRINTS = View(
         ),
     ),
 )
+
+CURRENT_FOOTPRINTS = replace(
+    TRANSFER_FOOTPRINTS,
+    source=TRANSFER_FOOTPRINTS.source.replace(
+        "chunk IS NULL OR chunk = 'whole'", "(chunk IS NULL OR chunk = 'whole') AND NOT superseded"
+    ),
+)
+"""As whole transfers: of a transfer that was logged twice, the latest record."""

@@ -45,6 +45,25 @@ TRANSFER_CHUNKS = replace(
     source="public.transfer_logs WHERE chunk <> 'whole'",
 )
 
+_ONCE = (
+    "Of several records of one day and link (logged twice under different ids or starts) it has the one received last, "
+    "seconds after it came."
+)
+
+CURRENT_TRANSFERS = replace(
+    ENTIRE_TRANSFERS,
+    comment="Facts: one row a transfer, without the rows of its chunks: the rows of warehouse.transfers to sum over. "
+    f"{_ONCE} Records of other days or links are rows of their own. "
+    "A transfer whose chunks alone were logged has none.",
+    source="public.transfer_logs WHERE (chunk IS NULL OR chunk = 'whole') AND NOT superseded",
+)
+
+CURRENT_CHUNKS = replace(
+    TRANSFER_CHUNKS,
+    comment=f"{TRANSFER_CHUNKS.comment} {_ONCE}",
+    source="public.transfer_logs WHERE chunk <> 'whole' AND NOT superseded",
+)
+
 HEARTBEATS_WITH_DAYS = replace(
     HEARTBEATS,
     columns=(

@@ -22,7 +22,9 @@ from services.persistence.tables import transfer_logs
 from tradewind.energy.measured import Host
 from tradewind.wire.records import WireRecord
 
-COLUMNS = tuple(column.name for column in transfer_logs.columns)
+COLUMNS = tuple(column.name for column in transfer_logs.columns if column.name != "superseded")
+"""Columns that come with a record; whether another one replaces it shows later."""
+
 COLUMN_LIST = ", ".join(COLUMNS)
 
 _CREATE_STAGING = """

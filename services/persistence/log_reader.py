@@ -141,11 +141,11 @@ class LogReader:
     def fit_rows(self, tenant_id: UUID, link_id: UUID) -> AbstractContextManager[Iterator[pa.RecordBatch]]:
         """Return the rows that a model is fitted from, in order of start; ids as 16 bytes.
 
-        These are the successful transfers of a link that no user limited (`_is_unlimited`).
+        These are the successful transfers of a link that no user limited (`_is_unlimited`), each by its latest record.
         """
         columns = f"uuid_send(id) AS id, {_MOVED}, {', '.join(_FIT)}"
         here, rows = f"id = '{link_id}'", f"link_id = '{link_id}'"
-        also = f"status = 'succeeded' AND throughput_bps > 0 AND {_is_unlimited(rows)}"
+        also = f"NOT superseded AND status = 'succeeded' AND throughput_bps > 0 AND {_is_unlimited(rows)}"
         limitless, parts = _of_links("*", here, also), _of_links("transfer_id", here, _IS_CHUNK)
         query = _build_distinct_query(columns, limitless, chunks=parts)
         return self._open_reading(tenant_id, f"{query} ORDER BY started_at, id")
@@ -156,7 +156,7 @@ class LogReader:
         """Return what moved at an endpoint in the month that begins at ``month``."""
         begins = f"'{month.isoformat()}'::timestamptz"
         here = f"source_id = '{endpoint_id}' OR destination_id = '{endpoint_id}'"
-        rows = f"started_at >= {begins} AND started_at < {begins} + interval '1 month'"
+        rows = f"NOT superseded AND started_at >= {begins} AND started_at < {begins} + interval '1 month'"
         # The chunks of a transfer may begin after the month in which the transfer began.
         chunks = f"{_IS_CHUNK} AND started_at >= {begins} AND started_at < {begins} + interval '2 months'"
         moved, parts = _of_links(_MOVED_COLUMNS, here, rows), _of_links("transfer_id", here, chunks)
@@ -187,7 +187,7 @@ class LogReader:
         here = (
             f"source_id = '{one}' AND destination_id = '{other}' OR source_id = '{other}' AND destination_id = '{one}'"
         )
-        moved, parts = _of_links(_MOVED_COLUMNS, here, "true"), _of_links("transfer_id", here, _IS_CHUNK)
+        moved, parts = _of_links(_MOVED_COLUMNS, here, "NOT superseded"), _of_links("transfer_id", here, _IS_CHUNK)
         return self._open_reading(tenant_id, _build_distinct_query(_MOVED, moved, chunks=parts))
 
     @contextmanager

@@ -13,8 +13,7 @@ EXAMPLES = (
         "The newest transfers",
         """\
 SELECT t.started_at, l.source, l.destination, l.mover, t.throughput_bps / 1e6 AS mbit_s, t.energy_j, t.status
-  FROM transfers t JOIN links l USING (link_id)
- WHERE t.chunk IS NULL OR t.chunk = 'whole'
+  FROM whole_transfers t JOIN links l USING (link_id)
  ORDER BY t.started_at DESC""",
     ),
     Example(
@@ -22,8 +21,8 @@ SELECT t.started_at, l.source, l.destination, l.mover, t.throughput_bps / 1e6 AS
         """\
 SELECT l.source || ' → ' || l.destination AS link, t.concurrency AS files_at_once,
        avg(t.throughput_bps) / 1e6 AS mbit_s, count(*) AS transfers
-  FROM transfers t JOIN links l USING (link_id)
- WHERE t.status = 'succeeded' AND t.concurrency IS NOT NULL AND (t.chunk IS NULL OR t.chunk = 'whole')
+  FROM whole_transfers t JOIN links l USING (link_id)
+ WHERE t.status = 'succeeded' AND t.concurrency IS NOT NULL
  GROUP BY 1, 2 ORDER BY 1, 2""",
     ),
     Example(
@@ -47,8 +46,7 @@ SELECT source_region AS region, source_currency AS currency, count(*) AS transfe
         "Moved hour by hour",
         """\
 SELECT date_trunc('hour', started_at) AS hour, sum(bytes_moved) / 1e9 AS gigabytes
-  FROM transfers
- WHERE chunk IS NULL OR chunk = 'whole'
+  FROM whole_transfers
  GROUP BY 1 ORDER BY 1""",
     ),
 )

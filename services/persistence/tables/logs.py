@@ -2,6 +2,7 @@
 
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     Column,
     ForeignKey,
     Identity,
@@ -126,6 +127,7 @@ transfer_logs = Table(
     *_build_energy_columns("destination"),
     _count("part_bytes"),
     build_label("store", nullable=True),
+    Column("superseded", Boolean, nullable=False, server_default=text("false")),
     Index(None, "tenant_id", "link_id", "started_at"),  # the tenant first: see migrations.reader_isolation
     Index(
         "transfer_logs_transfers_idx",

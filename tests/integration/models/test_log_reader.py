@@ -8,6 +8,7 @@ from uuid import uuid4
 import psycopg
 import pytest
 
+from services.application.logs.roll_up import RollUp
 from services.application.models.learned_model import StoredLink
 from services.persistence.log_reader import LogReader
 from tests.integration.models.refreshes import upload as store
@@ -62,6 +63,20 @@ def test_a_rate_limit_above_the_rate_of_the_path_limits_nothing(api: str, tenant
     store(api, tenant, [record(n, path=path, parameters={"concurrency": 4, "nic_bps": 2e9}) for n in range(3)])
     with logs.fit_rows(tenant.id, only_link(tenant).id) as batches:
         assert sum(each.num_rows for each in batches) == 3
+
+
+def test_a_transfer_that_was_logged_twice_is_evidence_once_its_day_is_summed_up(
+    api: str, tenant: Tenant, logs: LogReader
+) -> None:
+    transfer_id = str(uuid4())
+    rows = [record(0, id=str(uuid4()), transfer_id=transfer_id, parameters={"concurrency": n}) for n in (4, 8)]
+    for row in rows:
+        store(api, tenant, [row])
+    RollUp(tenant.parts.store.unit_of_work).run(tenant.id)
+    with logs.fit_rows(tenant.id, only_link(tenant).id) as batches:
+        assert [each for batch in batches for each in batch.column("concurrency").to_pylist()] == [8]
+    with logs.read_rows_between(tenant.id, only_link(tenant)) as batches:
+        assert sum(each.num_rows for each in batches) == 1
 
 
 def only_link(tenant: Tenant) -> StoredLink:

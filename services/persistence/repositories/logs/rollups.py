@@ -4,6 +4,8 @@ latest two days also by hour.
 Every change of rows leaves a mark by a trigger, in the same transaction. A mark that a statement sees was committed
 with its rows, which that statement therefore counts; a change that it does not see leaves its mark for the next. Days
 whose rows were dropped keep their last rollup.
+
+The same statement marks the records that another one of the same transfer, link and day has replaced.
 """
 
 from collections.abc import Mapping
@@ -68,7 +70,10 @@ _LOGGED_COLUMNS = (
     "ended_at",
     *(f"{end}_energy_{part}" for end in ("source", "destination") for part in ("j", "quality")),
 )
-"""Columns of a log row that sums are of. A transfer logged twice counts by the record that was received last."""
+"""Columns of a log row that sums are of."""
+
+_LATEST_FIRST = "received_at DESC, ended_at DESC, id"
+"""A transfer logged twice counts by the record that was received last; the others are superseded."""
 
 _GAINED = f"status = 'succeeded' AND throughput_bps >= {LOWEST_BPS} AND bytes_moved > 0 AND link_id <> '{NO_LINK}'"
 _PROMISED = "((expected ->> 'feasible') IS DISTINCT FROM 'false')"
@@ -134,6 +139,18 @@ def _build_statement(due: str) -> TextClause:
              SELECT FROM closed_months c
               WHERE c.month = date_trunc('month', due.day)::date AND c.dropped_at IS NOT NULL
          )
+    ), misjudged AS (
+        SELECT record.* FROM whole due,
+            LATERAL (
+                SELECT id, started_at, superseded, row_number() OVER (
+                           PARTITION BY transfer_id, coalesce(chunk, 'whole') ORDER BY {_LATEST_FIRST}
+                       ) > 1 AS is_superseded
+                  FROM transfer_logs WHERE {_ON_THE_DAY} AND transfer_id IS NOT NULL
+            ) record
+         WHERE record.superseded <> record.is_superseded
+    ), judged AS (
+        UPDATE transfer_logs SET superseded = is_superseded
+          FROM misjudged WHERE transfer_logs.id = misjudged.id AND transfer_logs.started_at = misjudged.started_at
     ), logged AS MATERIALIZED (
         SELECT due.day, due.link_id, sums.* FROM whole due,
             LATERAL (
@@ -143,7 +160,7 @@ def _build_statement(due: str) -> TextClause:
                                 THEN extract(hour FROM started_at AT TIME ZONE 'UTC')::smallint END AS hour
                       FROM transfer_logs
                      WHERE {_ON_THE_DAY} AND (chunk IS NULL OR chunk = 'whole')
-                     ORDER BY coalesce(transfer_id, id), received_at DESC, ended_at DESC, id
+                     ORDER BY coalesce(transfer_id, id), {_LATEST_FIRST}
                 ) once
                  GROUP BY GROUPING SETS ((), (hour))
             ) sums
