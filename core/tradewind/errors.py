@@ -14,7 +14,7 @@ TradewindError
 ├── TooOften                more calls of a kind than the key or its tenant may make (retryable, after the time given)
 ├── QueryRefused            SQL that the warehouse does not run, or that failed there
 ├── CannotFit               the rows at hand do not determine a model
-└── Unavailable             a dependency is away for now (retryable)
+└── Unavailable             a dependency is unreachable for now (retryable)
     ├── Deadlocked          two calls waited for each other, and this one gave way (retryable at once)
     └── UnknownSchema       the database is there, with a schema of another version
 """

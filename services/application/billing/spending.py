@@ -148,7 +148,7 @@ class SpendingLimits:
             return known
         try:
             return await self._lookups.run(key, load)
-        except Unavailable:  # transfers go on while the database is away
+        except Unavailable:  # transfers go on while the database is unreachable
             return known
 
     def _add_given(self, read: _Read | None, limit: SpendingLimit) -> Spending:

@@ -68,6 +68,8 @@ def measure(*values: float | None, note: str | None = None) -> MeterResult:
         ((0, 8e8, 8e8 + 10, 8e8 + 20), 30, "jumped"),
         ((0, 10, None, 30), 30, "could not be read for a while: http://bmc"),
         ((0, None, None, 30), 30, "could not be read"),
+        ((0, 10, 10, 3, 13), 40, "stood still"),  # the reset fell into an interval that had been 0 J so far
+        ((0, 10, 10, 30, 5, 15), 50, "stood still"),
     ],
 )
 def test_energy_goes_on_over_what_cannot_be(

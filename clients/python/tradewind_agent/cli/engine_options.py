@@ -67,7 +67,7 @@ def build_engine_options(
     checksum: Annotated[
         bool, typer.Option("--checksum", help="Compare files that are there already by checksum.")
     ] = False,
-    ca_file: Annotated[Path | None, typer.Option(metavar="PEM", help="Authorities to trust.")] = None,
+    ca_file: Annotated[Path | None, typer.Option(metavar="PEM", help="CA certificates to trust.")] = None,
     insecure: Annotated[bool, typer.Option("--insecure", help="Accept any certificate.")] = False,
     cert: Annotated[
         Path | None, typer.Option(metavar="PEM", help="Your certificate for servers that ask for one, and its key.")
@@ -94,7 +94,8 @@ def build_engine_options(
     stores: Annotated["StoreAccess", GroupOf(build_store_access)],
     properties: Annotated["ObjectProperties", GroupOf(build_object_properties)],
     congestion_control: Annotated[
-        str | None, typer.Option(metavar="NAME", help="That uploads are sent by, such as fld_tcp; else the system's.")
+        str | None,
+        typer.Option(metavar="NAME", help="TCP congestion control of uploads, such as fld_tcp; else the system's."),
     ] = None,
 ) -> "EngineOptions":
     """Return the engine's options, with proxies, netrc and authorities from the user's environment."""

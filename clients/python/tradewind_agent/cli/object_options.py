@@ -20,14 +20,15 @@ _MOST_METADATA_BYTES = 2048
 def build_object_properties(
     *,
     storage_class: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Of objects that are sent, such as STANDARD_IA.")
+        str | None, typer.Option(metavar="NAME", help="Storage class of uploaded objects, such as STANDARD_IA.")
     ] = None,
     content_type: Annotated[
-        str | None, typer.Option(metavar="TYPE", help="Of objects that are sent; by default guessed from each name.")
+        str | None,
+        typer.Option(metavar="TYPE", help="Content type of uploaded objects; by default guessed from each name."),
     ] = None,
     metadata: Annotated[
         list[str] | None,
-        typer.Option(metavar="KEY=VALUE", help="Of objects that are sent; may be given several times."),
+        typer.Option(metavar="KEY=VALUE", help="User metadata of uploaded objects; may be given several times."),
     ] = None,
 ) -> "ObjectProperties":
     """Return what an object store is to know of the objects that are sent."""

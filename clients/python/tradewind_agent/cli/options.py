@@ -21,7 +21,7 @@ Bandwidth = Annotated[str | None, typer.Option(metavar="RATE", help="Rate of the
 Load = Annotated[float | None, typer.Option(min=0, max=1, help="Share of the path that others use.")]
 Rtt = Annotated[str | None, typer.Option(metavar="TIME", help="Round-trip time of the path, such as 60ms.")]
 Proxy = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Your own cache as X-Cache names it; of a browser's log (HAR).")
+    str | None, typer.Option(metavar="NAME", help="HAR only: your own cache, as X-Cache headers name it.")
 ]
 PowerProfileText = Annotated[
     str | None,

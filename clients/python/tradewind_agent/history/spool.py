@@ -90,7 +90,7 @@ class Spool:
     def __init__(self, folder: Path, *, warn: Callable[[str], None], max_bytes: int = DEFAULT_MAX_BYTES) -> None:
         self.folder = folder
         self._max_bytes = max_bytes
-        self._warn = warn
+        self.warn = warn
 
     def append(self, records: "Iterable[WireRecord | TransferRecord | bytes]") -> tuple[Segment, ...]:
         """Keep ``records``; on disk when this returns. Up to 16 MiB they are one segment: all of them or none.
@@ -188,7 +188,7 @@ class Spool:
         lost = self._read_lost()
         total = {"segments": lost["segments"] + segments, "bytes": lost["bytes"] + lost_bytes}
         replace_durably(self.folder / "lost.json", json.dumps(total).encode())
-        self._warn(
+        self.warn(
             f"the spool is full ({format_bytes(self._max_bytes)}): the oldest {format_bytes(lost_bytes)} of logs were"
             " given up; reach the service (`tradewind doctor`) or raise TRADEWIND_SPOOL_MAX"
         )

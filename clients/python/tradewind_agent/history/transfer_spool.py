@@ -1,6 +1,6 @@
 """Ended transfers that the service may not have: their records and ticks, until it acknowledges their completion.
 
-A sealed transfer is one file, ``<id>.ended``: a line of records, then a line a tick, there whole or not at all. A
+A sealed transfer is one file, ``<id>.ended``: a line of records, then a line a tick, written atomically. A
 completion sent twice is stored once. A service that is older than completions gets the records as plain logs. Ticks
 that the service refuses are kept aside in ``<id>.refused``, a line each with the reason.
 """
@@ -16,7 +16,7 @@ from uuid import UUID
 
 from pydantic import TypeAdapter, ValidationError
 
-from tradewind.units import MIB, format_count
+from tradewind.units import MIB, format_bytes, format_count
 from tradewind.wire.heartbeats import SpooledHeartbeat
 from tradewind.wire.records import WireRecord
 from tradewind_agent.errors import SpoolFailed
@@ -44,7 +44,7 @@ _RECORDS = TypeAdapter(tuple[WireRecord, ...])
 class DeliveryResult:
     """What one round did: transfers ``completed``, and those whose records went to the spool of logs instead.
 
-    ``refused`` : a line for each transfer whose ticks or records the service refused.
+    ``refused`` : lines on ticks or records that the service refused, or that are damaged on disk.
     """
 
     completed: frozenset[UUID] = frozenset()
@@ -105,10 +105,13 @@ class TransferSpool:
                     if not keep_going():
                         break
                     transfer_id = UUID(path.stem)
-                    done = self._deliver(path, transfer_id, service)
+                    sealed = _read(path)
+                    done = self._deliver(path, transfer_id, sealed, service)
                     if done is not None:
                         (logged if done.as_logs else completed).add(transfer_id)
                         refused += self._describe_refusals(transfer_id, done)
+                    if sealed.is_damaged:
+                        refused.append(f"{sealed.describe_damage()}; kept in {path.with_suffix(DAMAGED_ENDING)}")
         except OSError as failure:
             raise SpoolFailed(f"the spool {self.folder} cannot be used: {explain_os_error(failure)}") from None
         return DeliveryResult(frozenset(completed), frozenset(logged), tuple(refused))
@@ -125,20 +128,24 @@ class TransferSpool:
         found = [(path.stat().st_mtime_ns, path) for path in self.folder.glob(f"*{REFUSED_ENDING}")]
         return tuple(path for _, path in sorted(found))
 
-    def _deliver(self, path: Path, transfer_id: UUID, service: CompletionService) -> CompletionResult | None:
-        """Send a transfer and return what the service took of it; ``None`` for a damaged file, which is set aside
-        unsent.
+    def _deliver(
+        self, path: Path, transfer_id: UUID, sealed: "_Sealed", service: CompletionService
+    ) -> CompletionResult | None:
+        """Send what can be read of a transfer and return what the service took of it; ``None`` without any record.
+
+        A damaged file is set aside.
         """
-        records, ticks = _read(path)
-        if not records:
+        done = None
+        if sealed.records:
+            done = complete(service, transfer_id, sealed.records, sealed.ticks)
+            if done.refused:
+                self._set_aside(transfer_id, done.refused)
+            if done.as_logs:
+                self._logs.append(sealed.records)
+        if sealed.is_damaged:
             path.replace(path.with_suffix(DAMAGED_ENDING))
-            return None
-        done = complete(service, transfer_id, records, ticks)
-        if done.refused:
-            self._set_aside(transfer_id, done.refused)
-        if done.as_logs:
-            self._logs.append(records)
-        path.unlink(missing_ok=True)  # one that a power cut brings back is sent again, and stored once
+        else:
+            path.unlink(missing_ok=True)  # one that a power cut brings back is sent again, and stored once
         return done
 
     def _set_aside(self, transfer_id: UUID, refused: Sequence[RefusedTick]) -> None:
@@ -169,13 +176,20 @@ class TransferSpool:
     def _bound(self) -> None:
         waiting = self.list_waiting()
         surplus = sum(path.stat().st_size for path in waiting) - MOST_BYTES
+        given_up = 0
         for path in waiting:
             if surplus <= 0:
-                return
-            content = path.read_bytes()
-            records = content[: content.index(b"\n") + 1]
-            replace_durably(path, records)
-            surplus -= len(content) - len(records)
+                break
+            records, _, ticks = path.read_bytes().partition(b"\n")
+            if ticks:
+                replace_durably(path, records + b"\n")
+                surplus -= len(ticks)
+                given_up += ticks.count(b"\n")
+        if given_up:
+            samples = format_count(given_up, "sample")
+            self._logs.warn(
+                f"{samples} of ended transfers given up: more than {format_bytes(MOST_BYTES)} wait for the service"
+            )
 
     @contextlib.contextmanager
     def _hold_lock(self) -> Iterator[bool]:
@@ -194,10 +208,36 @@ class TransferSpool:
             os.close(descriptor)
 
 
-def _read(path: Path) -> tuple[tuple[WireRecord, ...], tuple[SpooledHeartbeat, ...]]:
-    """Read records and ticks; nothing of a file that is damaged."""
+@dataclass(frozen=True, slots=True)
+class _Sealed:
+    """What can be read of a sealed transfer. ``unreadable`` : ticks that cannot be."""
+
+    records: tuple[WireRecord, ...]
+    ticks: tuple[SpooledHeartbeat, ...]
+    unreadable: int
+
+    @property
+    def is_damaged(self) -> bool:
+        return not self.records or self.unreadable > 0
+
+    def describe_damage(self) -> str:
+        if not self.records:
+            return "an ended transfer cannot be read"
+        return f"{format_count(self.unreadable, 'sample')} of an ended transfer cannot be read"
+
+
+def _read(path: Path) -> _Sealed:
     first, *lines = path.read_bytes().splitlines() or [b""]
     try:
-        return _RECORDS.validate_json(first), tuple(SpooledHeartbeat.model_validate_json(line) for line in lines)
+        records = _RECORDS.validate_json(first)
     except ValidationError:
-        return (), ()
+        return _Sealed((), (), len(lines))
+    ticks = tuple(tick for line in lines if (tick := _parse_tick(line)) is not None)
+    return _Sealed(records, ticks, len(lines) - len(ticks))
+
+
+def _parse_tick(line: bytes) -> SpooledHeartbeat | None:
+    try:
+        return SpooledHeartbeat.model_validate_json(line)
+    except ValidationError:
+        return None

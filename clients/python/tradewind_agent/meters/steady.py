@@ -1,8 +1,7 @@
-"""Energy of a meter that jumps, goes backward, stands still, or is away for a while: such intervals are bridged where
-they can be, and that is noted.
+"""Energy of a meter that jumps, goes backward, stands still, or cannot be read for a while, which is noted.
 
-Within an interval that cannot be, the power of the last good one holds, or of the next one before the first. What a
-counter has counted while it could not be read is in its next value.
+An interval without a plausible step counts at the power of the last plausible one; those before the first count at its
+power. What a counter has counted while it stood still or could not be read is in its next value.
 """
 
 import math
@@ -27,6 +26,7 @@ class SteadyEnergy:
     _energy_j: float = 0.0
     _power_w: float | None = None
     _unbridged_s: float = 0.0
+    _still_s: float = 0.0
     _last: tuple[float, float] | None = field(default=None)
 
     def note_absence(self, reason: str) -> None:
@@ -49,18 +49,20 @@ class SteadyEnergy:
         return self._energy_j
 
     def _check_step(self, step_j: float, duration_s: float) -> float:
-        power_w = step_j / duration_s
         if step_j == 0:  # no host takes nothing: the meter is read more often than it is refreshed
             self._note(f"stood still for {duration_s:.3g} s")
-        if 0 <= power_w <= MOST_HOST_W:
-            bridged_j = power_w * self._unbridged_s
-            self._unbridged_s, self._power_w = 0.0, power_w
-            return step_j + bridged_j
-        self._note("went backward" if step_j < 0 else f"jumped by {step_j:.3g} J within {duration_s:.3g} s")
-        if self._power_w is None:
-            self._unbridged_s += duration_s
+            self._still_s += duration_s
             return 0.0
-        return self._power_w * duration_s
+        lasting_s, self._still_s = duration_s + self._still_s, 0.0
+        if 0 < step_j <= MOST_HOST_W * lasting_s:
+            self._power_w = step_j / lasting_s
+            bridged_j, self._unbridged_s = self._power_w * self._unbridged_s, 0.0
+            return step_j + bridged_j
+        self._note("went backward" if step_j < 0 else f"jumped by {step_j:.3g} J within {lasting_s:.3g} s")
+        if self._power_w is None:
+            self._unbridged_s += lasting_s
+            return 0.0
+        return self._power_w * lasting_s
 
     def _note(self, irregularity: str) -> None:
         if self.irregularity is None:

@@ -3,7 +3,7 @@
 import fcntl
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import httpx
 import pytest
@@ -13,6 +13,7 @@ from tests.unit.agent.service.fake_service import answering, problem
 from tests.unit.agent.session.test_transfer_session import IDENTITY, Answering
 from tradewind.parameters import Parameters
 from tradewind.transfer import Status
+from tradewind.wire.heartbeats import CompletionReceipt
 from tradewind_agent.history.spool import Spool
 from tradewind_agent.history.transfer_spool import TransferSpool
 from tradewind_agent.service.retries import NO_RETRIES
@@ -129,3 +130,50 @@ def test_a_damaged_end_of_a_transfer_is_set_aside_unsent(tmp_path):
     assert not delivered.completed
     assert not delivered.logged
     assert [each.suffix for each in spool.folder.iterdir() if each.stem == str(TRANSFER)] == [".damaged"]
+    (line,) = delivered.refused
+    assert line == f"an ended transfer cannot be read; kept in {spool.folder / f'{TRANSFER}.damaged'}"
+
+
+def seal_with_two_ticks(spool, live):
+    """Seal a transfer of one record and two ticks."""
+    live.add(tick(0))
+    live.add(tick(1))
+    live.close()
+    ((path, killed, ticks),) = find_abandoned_transfers(spool.folder.parent)
+    path.unlink()
+    spool.seal(TRANSFER, [killed], ticks)
+    return killed
+
+
+def test_a_tick_that_cannot_be_read_takes_no_record_with_it(tmp_path, live):
+    spool = TransferSpool(Spool(tmp_path, warn=pytest.fail))
+    seal_with_two_ticks(spool, live)
+    sealed = spool.folder / f"{TRANSFER}.ended"
+    content = sealed.read_bytes()
+    sealed.write_bytes(content[:-20])
+    sent = []
+
+    class Taking:
+        def complete(self, transfer_id, completion):
+            sent.append(completion)
+            return CompletionReceipt(accepted=1, rejected=0, heartbeats=1, ended_at=START)
+
+    delivered = spool.drain(Taking())
+    assert delivered.completed == {TRANSFER}
+    assert [(len(each.records), len(each.heartbeats)) for each in sent] == [(1, 1)]
+    aside = sealed.with_suffix(".damaged")
+    assert delivered.refused == (f"1 sample of an ended transfer cannot be read; kept in {aside}",)
+    assert aside.read_bytes() == content[:-20]
+    assert not sealed.exists()
+
+
+def test_samples_beyond_the_bound_are_given_up_with_a_line(tmp_path, live, monkeypatch):
+    lines = []
+    spool = TransferSpool(Spool(tmp_path, warn=lines.append))
+    killed = seal_with_two_ticks(spool, live)
+    (spool.folder / f"{uuid4()}.ended").write_bytes(b"torn, and without a line end")
+    monkeypatch.setattr("tradewind_agent.history.transfer_spool.MOST_BYTES", 100)
+    spool.seal(uuid4(), [killed], [])
+    assert lines == ["2 samples of ended transfers given up: more than 100 B wait for the service"]
+    (sealed,) = (path for path in spool.list_waiting() if path.stem == str(TRANSFER))
+    assert sealed.read_bytes().count(b"\n") == 1

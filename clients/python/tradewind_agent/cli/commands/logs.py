@@ -169,12 +169,12 @@ def watch(
     *,
     format_name: FollowedFormat = "auto",
     context: Context,
-    pattern: Annotated[str, typer.Option(metavar="GLOB", help="Names of logs to take up.")] = "*",
-    interval: Annotated[str, typer.Option(metavar="TIME", help="Time between two looks.")] = "5s",
+    pattern: Annotated[str, typer.Option(metavar="GLOB", help="File names of logs to follow.")] = "*",
+    interval: Annotated[str, typer.Option(metavar="TIME", help="Polling interval.")] = "5s",
     quiet_after: Annotated[
         str, typer.Option(metavar="TIME", help="Lines that belong together are taken when a log was quiet so long.")
     ] = "60s",
-    once: Annotated[bool, typer.Option("--once", help="Read what is there, upload it, and end.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Upload the present lines once, and exit.")] = False,
     quiet: options.Quiet = False,
     as_json: options.Json = False,
 ) -> None:
@@ -238,7 +238,7 @@ def _make_progress_callback(terminal: Terminal) -> "Callable[[Tally], None]":
 def report(
     *,
     html: Annotated[
-        Path | None, typer.Option("--html", metavar="FILE", help="Write the report as a page that loads nothing.")
+        Path | None, typer.Option("--html", metavar="FILE", help="Write the report as a self-contained HTML page.")
     ] = None,
     as_json: options.Json = False,
 ) -> None:

@@ -35,7 +35,7 @@ def recommend(
     flags: Annotated[str | None, typer.Option(metavar="TOOL", help="Print only the flags for this tool.")] = None,
     as_json: options.Json = False,
 ) -> None:
-    """Recommend parameters for a transfer between two endpoints; by closed-form rules when the service is away."""
+    """Recommend parameters for a transfer between two endpoints; by formulas while the service is unreachable."""
     from tradewind.dataset import SizeBin
     from tradewind.wire.base import BIGINT_MAX
     from tradewind.wire.devices import parse_profile_name

@@ -35,15 +35,18 @@ def serve_files(
     writable: Annotated[bool, typer.Option("--writable", help="Take uploads, whole or in resumable parts.")] = False,
     certificate: Annotated[Path | None, typer.Option(metavar="PEM", help="Serve https with this certificate.")] = None,
     certificate_key: Annotated[Path | None, typer.Option(metavar="PEM", help="Key of the certificate.")] = None,
-    quota: Annotated[str | None, typer.Option(metavar="SIZE", help="Most that uploads may leave in DIR.")] = None,
+    quota: Annotated[str | None, typer.Option(metavar="SIZE", help="Most bytes that uploads may store in DIR.")] = None,
     hidden: Annotated[bool, typer.Option("--hidden", help="Serve and take names that begin with a dot, too.")] = False,
     allowed_hosts: Annotated[
         list[str] | None,
         typer.Option("--allow-host", metavar="NAME", help="Name by which clients address it, besides this machine's."),
     ] = None,
-    max_connections: Annotated[int, typer.Option(min=1, help="Beyond it, idle ones are dropped.")] = 1024,
+    max_connections: Annotated[
+        int, typer.Option(min=1, help="Connections at once; beyond that, idle ones are closed.")
+    ] = 1024,
     congestion_control: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Of its connections, such as fld_tcp; else the system's.")
+        str | None,
+        typer.Option(metavar="NAME", help="TCP congestion control of downloads, such as fld_tcp; else the system's."),
     ] = None,
     accepted_resources: Annotated[
         list[str] | None,

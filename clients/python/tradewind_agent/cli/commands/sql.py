@@ -59,9 +59,11 @@ def sql(
     parameters: Annotated[
         list[str] | None, typer.Option("--parameter", metavar="VALUE", help="Value of $1, $2, …; may be repeated.")
     ] = None,
-    format_: Annotated[Format | None, typer.Option("--format", help="By default as --output is called.")] = None,
-    output: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the rows there.")] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Rows at most.")] = None,
+    format_: Annotated[
+        Format | None, typer.Option("--format", help="Format of the rows; by default by the name of --output.")
+    ] = None,
+    output: Annotated[Path | None, typer.Option(metavar="FILE", help="File for the rows.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Most rows to return.")] = None,
     as_json: options.Json = False,
 ) -> None:
     """Ask the warehouse; the key needs the scope analyst."""

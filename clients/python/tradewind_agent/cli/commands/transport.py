@@ -31,10 +31,14 @@ def register(app: typer.Typer) -> None:
 
 def install(
     *,
-    threshold: Annotated[str, typer.Option(metavar="SIZE", help="Up to here a flow is short.")] = "2MB",
-    growth: Annotated[int, typer.Option(metavar="N", help="Of the window each round trip in slow start.")] = 3,
-    initial_window: Annotated[int, typer.Option(metavar="N", help="Segments; 0 leaves the system's.")] = 10,
-    btf: Annotated[Path | None, typer.Option(metavar="FILE", help="Types of the running kernel.")] = None,
+    threshold: Annotated[str, typer.Option(metavar="SIZE", help="Flows of up to this size count as short.")] = "2MB",
+    growth: Annotated[
+        int, typer.Option(metavar="N", help="Factor by which the window grows each round trip in slow start.")
+    ] = 3,
+    initial_window: Annotated[
+        int, typer.Option(metavar="N", help="Initial window in segments; 0 leaves the system's.")
+    ] = 10,
+    btf: Annotated[Path | None, typer.Option(metavar="FILE", help="BTF file of the running kernel.")] = None,
     dry_run: DryRun = False,
     as_json: options.Json = False,
 ) -> None:

@@ -37,8 +37,12 @@ def build_wrap_options(
 
 def build_stated_workload(
     *,
-    files: Annotated[int | None, typer.Option(min=1, help="Files to move, instead of looking; with --bytes.")] = None,
-    total: Annotated[str | None, typer.Option("--bytes", metavar="SIZE", help="Their size together.")] = None,
+    files: Annotated[
+        int | None, typer.Option(min=1, help="Number of files, instead of counting them; with --bytes.")
+    ] = None,
+    total: Annotated[
+        str | None, typer.Option("--bytes", metavar="SIZE", help="Size of the files together; with --files.")
+    ] = None,
 ) -> "Workload | None":
     """Build the workload from the sizes that the user states, taken as equal."""
     from tradewind_agent.movers.port import Workload

@@ -59,12 +59,12 @@ def build_radio_options(
     radio: Annotated[
         str | None, typer.Option(help="Radio of the copy, such as wifi, lte or 5g; its tail energy is reported.")
     ] = None,
-    device: Annotated[str | None, typer.Option(help="Whose radio it is, where that matters.")] = None,
+    device: Annotated[str | None, typer.Option(help="Device of the radio, where profiles differ by device.")] = None,
     waiting_price: Annotated[
-        str, typer.Option(metavar="POWER", help="Of --batch: joules that a second of delay is worth, such as 0.1W.")
+        str, typer.Option(metavar="POWER", help="With --batch: joules that a second of delay is worth, such as 0.1W.")
     ] = "0W",
     radio_rate: Annotated[
-        str | None, typer.Option(metavar="RATE", help="Of --batch: what the radio carries in all.")
+        str | None, typer.Option(metavar="RATE", help="With --batch: rate that the radio carries in all.")
     ] = None,
 ) -> RadioOptions:
     """Return the queue that ``--batch`` names, or the radio of one copy."""
