@@ -14,7 +14,13 @@ from tradewind.units import BITS_PER_BYTE
 from tradewind_agent.history.importers.fields import require_possible_rate, round_within
 from tradewind_agent.history.importers.instants import attach_zone
 from tradewind_agent.history.importers.log_text import Line, LogText
-from tradewind_agent.history.importers.logged_transfer import TWO_IN_ONE, LoggedTransfer, find_url_part, name_end
+from tradewind_agent.history.importers.logged_transfer import (
+    TWO_IN_ONE,
+    LoggedTransfer,
+    assume_first_time,
+    find_url_part,
+    name_end,
+)
 from tradewind_agent.history.importers.ports import ImportContext, ImportedRow, ImportReport, RefusedRow, refuse_row
 from tradewind_agent.history.importers.repeats import drop_repeated
 from tradewind_agent.history.importers.sessions import UTC_ASSUMED
@@ -164,7 +170,9 @@ def _read_record(
     if moved == 0:
         report.skip("empty files")
         return None
-    return _build_record(saved, line, request, context, moved=moved, size=moved, status=Status.SUCCEEDED)
+    record = _build_record(saved, line, request, context, moved=moved, size=moved, status=Status.SUCCEEDED)
+    assume_first_time(record.ended_at, context, report)
+    return record
 
 
 def _read_failure(

@@ -11,6 +11,7 @@ from tradewind_agent.history.importers.csv_logs.clock.zones import find_stated_z
 from tradewind_agent.history.importers.csv_logs.columns import Columns
 from tradewind_agent.history.importers.fields import UNKNOWN_TEXTS
 from tradewind_agent.history.importers.instants import (
+    compute_twice_s,
     describe_epoch,
     find_zone,
     find_zone_of_row,
@@ -43,14 +44,6 @@ _TIME_FACTORS = (60.0, 1e3, 3600.0, 1e6, 1e9)
 _UNIT_TOLERANCE = 0.05
 _MIDNIGHT = re.compile(r"[ T]0{1,2}:00(?::00(?:\.0+)?)?$")
 """What exports of spreadsheets write behind a date alone."""
-
-
-def _compute_twice_s(at: datetime) -> float:
-    """Return by how much a time is later where the clock shows it for the second time; 0 for all others."""
-    if at.tzinfo is UTC:
-        return 0.0
-    first, second = at.replace(fold=0).utcoffset(), at.replace(fold=1).utcoffset()
-    return 0.0 if first is None or second is None else max((first - second).total_seconds(), 0.0)
 
 
 def _require_long(lasted_s: float) -> None:
@@ -246,7 +239,7 @@ class TimeColumns:
             moment = self._parse_moment(date, time, days, zone)
             require_shown(moment.at)
             # Where the clock is changed, two times of one zone are not as far apart as it shows.
-            return replace(moment, at=moment.at.astimezone(UTC), twice_s=_compute_twice_s(moment.at))
+            return replace(moment, at=moment.at.astimezone(UTC), twice_s=compute_twice_s(moment.at))
         except (ValueError, OverflowError) as impossible:
             raise InvalidValue("started_at", f"does not exist: {text[:40]!r} ({impossible})") from None
 
