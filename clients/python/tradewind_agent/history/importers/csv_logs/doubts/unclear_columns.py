@@ -50,6 +50,13 @@ _NUMBER = re.compile(r"(\d+)(?:\.0*)?(?: *[a-z]+)?", re.IGNORECASE)
 _MOST_AT_ONCE = 1024
 """Larger numbers are of something else, such as the jobs themselves."""
 
+_STATED = re.compile(
+    r"(?<![^\W_])(?:concurrency|parallelism|pipelining|transfers|cc|pp)[\"']?(?: *[=:] *|[ _-]?)[\"']?(\d+)"
+    r"(?![^\W_]|\.\d)",
+    re.IGNORECASE,
+)
+"""A setting in a text, such as a command line: ``--transfers 16``, ``cc=2;p=4``, ``cc2_p4``; ``-p`` may be a port."""
+
 _SETTINGS = frozenset({"parallelism", "concurrency", "pipelining"})
 _TOGETHER = re.compile(r"[/+&,]")
 _SCALED = re.compile(
@@ -124,6 +131,8 @@ def _reject_unclear_settings(columns: Columns, rows: Sequence[Sequence[str]]) ->
     for place, title in list_unread(columns):
         if len(settings := {find_quantity(part)[0] for part in _TOGETHER.split(title)}) > 1 and settings <= _SETTINGS:
             raise InvalidValue(title, "holds several settings; give each a column of its own")
+        if not is_identity(title) and (text := next(filter(_states_setting, (row[place] for row in rows)), None)):
+            raise InvalidValue(title, f"holds settings: {text.strip()[:40]!r}; give each a column of its own")
         if not _may_be_setting(title):
             continue
         texts = {text for row in rows if (text := row[place].strip()).lower() not in UNKNOWN_TEXTS}
@@ -131,6 +140,11 @@ def _reject_unclear_settings(columns: Columns, rows: Sequence[Sequence[str]]) ->
         if 0 not in numbers and any(1 < number <= _MOST_AT_ONCE for number in numbers):
             advice = "call it concurrency or parallelism, or note if it is neither"
             raise InvalidValue(title, f"may count files at once, or streams of each file; {advice}")
+
+
+def _states_setting(text: str) -> bool:
+    """Return whether a text states a setting above 1, which the overlap of the rows would not show."""
+    return any(1 < int(number) <= _MOST_AT_ONCE for number in _STATED.findall(text))
 
 
 def _is_scaled_count(columns: Columns, title: str) -> bool:
@@ -216,6 +230,7 @@ def _reject_parts(columns: Columns, rows: Sequence[Sequence[str]]) -> None:
     InvalidValue : names the column that numbers them.
     """
     names = [place for place, title in enumerate(columns.header) if is_identity(title)]
+    names += [] if names or "start" not in columns.place else [columns.place["start"]]
     for place, title in list_unread(columns):
         words = set(list_words(title))
         if words.isdisjoint(_PARTS) or not words <= _PARTS | _NUMBERED | {"id", "index", "idx"}:
