@@ -58,7 +58,7 @@ _STATED = re.compile(
 """A setting in a text, such as a command line: ``--transfers 16``, ``cc=2;p=4``, ``cc2_p4``; ``-p`` may be a port."""
 
 _SETTINGS = frozenset({"parallelism", "concurrency", "pipelining"})
-_TOGETHER = re.compile(r"[/+&,]")
+_TOGETHER = re.compile(r"[/+&,×]| x ")
 _SCALED = re.compile(
     r"(?P<head>.*?)[\s_]*[(\[](?:in |[x×*])? *(?:'?0{3}s?|10{2,}s?|1[ ,.'_]0{3}s?|10\^?\d|hundreds?|thousands?"
     r"|millions?|billions?|k|mio\.?|tsd\.?)[)\]]",
