@@ -212,8 +212,8 @@ NOTATIONS = """\
   of several lines, as pandas writes it. Names of rows that R writes without a title, in quotes, are left out.
 - **Numbers** may have a decimal comma and marks of thousands. Where `1,250` may be either, `--decimal` says which.
 - **Durations** may be `0:01:30`, `1 day, 2:03:04`, `1-02:03:04`, `1m30s` or `PT90S`. Those that only make sense in
-  days, as spreadsheets hold them, need `--unit duration=d`. In no stated unit, ms or µs are refused below 1 Mbit/s.
-  Start and end without seconds are refused below 20 min.
+  days, as spreadsheets hold them, need `--unit duration=d`. In no stated unit, ms or µs are refused below 1 Mbit/s,
+  where the next finer unit gives 1 s or more. Start and end without seconds are refused below 20 min.
 - **Times** may be dates in many notations, with offsets or names of zones, or epochs in s, ms, µs or ns. A time of
   day alone belongs to the column `date` (or `start date`, `end date`); an end without a date is the first such time
   after the start. A column such as `timezone` holds the zone of times without one, unless their titles say one, such

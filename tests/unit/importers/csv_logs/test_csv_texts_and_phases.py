@@ -30,7 +30,7 @@ def read(title: str, *cells: str):
     ],
 )  # fmt: skip
 def test_settings_in_texts_are_not_what_the_overlap_of_rows_shows(title, cell):
-    with pytest.raises(InvalidValue, match="give each a column of its own"):
+    with pytest.raises(InvalidValue, match=r"holds settings: .*; give each a column of its own"):
         read(title, cell, "")
 
 
@@ -38,7 +38,8 @@ def test_settings_in_texts_are_not_what_the_overlap_of_rows_shows(title, cell):
     ("title", "cell"),
     [
         ("command", "scp -P 22 a b:"), ("command", "rclone copy --transfers 1 /d s3:b"), ("file", "cc4.bin"),
-        ("notes", "3 transfers"), ("licence", "cc-by 4.0"), ("compiler", "cc 12.2"), ("host", "ecc4"),
+        ("notes", "3 transfers"), ("licence", "cc-by 4.0"), ("compiler", "cc 12.2"), ("host", "ecc4"), ("os", "CC7"),
+        ("experiment", "pp_13_TeV"), ("note", "see pp 12-15"), ("note", "transfers 12 to 15"), ("note", "CC: 5 people"),
     ],
 )  # fmt: skip
 def test_texts_without_settings_say_nothing_of_them(title, cell):
@@ -51,7 +52,9 @@ def test_texts_without_settings_say_nothing_of_them(title, cell):
     [
         ("Erfolg", "WAHR", "FALSCH"), ("Succès", "VRAI", "FAUX"), ("success", "VERDADERO", "FALSO"),
         ("ok", "ja", "nein"), ("Fehler", "0", "1"), ("Fehler", "nein", "ja"),
-        ("Fehlermeldung", "", "Zeit"), ("erreur", "aucune", "délai"),
+        ("Fehlermeldung", "", "Zeit"), ("erreur", "aucune", "délai"), ("Fehler", "kein Fehler", "keine Verbindung"),
+        ("erreur", "pas d'erreur", "pas de réponse"), ("erreur", "aucun", "oui"), ("succès", "oui", "non"),
+        ("éxito", "sí", "no"),
     ],
 )  # fmt: skip
 def test_ends_of_transfers_are_read_in_other_languages(title, good, bad):
@@ -63,7 +66,7 @@ def test_ends_of_transfers_are_read_in_other_languages(title, good, bad):
     ("title", "cells"),
     [
         ("estado", ("Texas", "Ohio")), ("Fehler (ms)", ("3", "5")), ("aktiv", ("WAHR", "FALSCH")),
-        ("error", ("FALSCH", "nein")),
+        ("error", ("FALSCH", "nein")), ("note", ("nein", "faux")), ("material", ("Si", "Ge")),
     ],
 )  # fmt: skip
 def test_other_columns_in_other_languages_fail_nothing(title, cells):
@@ -109,6 +112,19 @@ def test_parts_that_begin_at_once_are_of_one_transfer(title):
         run([f"start,end,bytes,{title}", *(f"{TIMES[0]},100000000,{part}" for part in (0, 1))], ENDS)
 
 
+@pytest.mark.parametrize(
+    ("titles", "rows"),
+    [
+        ("date,start,duration_s,bytes,stream", ("2026-03-01,10:00:00,20,400,1", "2026-03-02,10:00:00,20,400,2")),
+        ("start,duration_s,bytes,stream", ("2026-03-01 10:00,20,400,1", "2026-03-01 10:00,20,400,2")),
+        ("start,duration_s,bytes,stream", (",20,400,1", ",20,400,2")),
+        ("start,duration_s,bytes,stream,source", (f"{TIMES[0][:20]},20,400,1,a", f"{TIMES[0][:20]},20,400,2,b")),
+    ],
+)
+def test_streams_of_transfers_that_may_begin_apart_are_no_parts(titles, rows):
+    assert [len(found) for found in run([titles, *rows], ENDS)[:2]] == [2, 0]
+
+
 def test_streams_of_transfers_that_begin_apart_are_no_parts():
     assert len(read("stream", "1", "2", "4")[0]) == 3
 
@@ -128,6 +144,17 @@ def test_offsets_in_other_than_hours_need_the_zone(title, offset):
 def test_offsets_in_hours_are_read():
     imported, _, _ = run(["start,duration_s,bytes,utc_offset_hours", "2026-03-01 10:00:00,20,400000000,1"], ENDS)
     assert imported[0].record.started_at == datetime(2026, 3, 1, 9, tzinfo=UTC)
+
+
+def test_an_offset_is_of_times_without_a_zone():
+    row = "2026-03-01T10:00:00Z,20,400000000,330"
+    imported, refused, _ = run(["start,duration_s,bytes,tz_offset_minutes", row], ENDS)
+    assert ([item.record.started_at for item in imported], refused) == ([datetime(2026, 3, 1, 10, tzinfo=UTC)], [])
+
+
+def test_comment_that_names_levels_is_a_comment():
+    rows = [f"{times},400000000,2" for times in TIMES]
+    assert len(run(["# settings,Unnamed: 1_level_1", "start,end,bytes,cc", *rows], ENDS)[0]) == len(TIMES)
 
 
 def test_header_of_several_lines_is_refused():

@@ -54,9 +54,9 @@ _DRY_RUN = re.compile(r"(?:^|\s)--?(?:dry-?run|simulate|whatif)\b(?!=false)", re
 """The option in a command line."""
 
 _ANY_SHARE = frozenset({"", "percent", "pct", "percentage"})
-OTHER_YES = frozenset({"wahr", "vrai", "verdadero", "verdadeiro", "vero", "waar", "ja", "oui"})
-OTHER_NO = frozenset({"falsch", "faux", "falso", "onwaar", "nein", "nee"})
-"""Truth values as spreadsheets write them in other languages."""
+OTHER_YES = frozenset({"wahr", "vrai", "verdadero", "verdadeiro", "vero", "waar", "ja", "oui", "si", "sim"})
+OTHER_NO = frozenset({"falsch", "faux", "falso", "onwaar", "nein", "nee", "non", "nao"})
+"""Truth values in other languages, also as spreadsheets write them."""
 
 _YES, _NO = frozenset({"true", "yes", "y", "1"}) | OTHER_YES, frozenset({"false", "no", "n", "0"}) | OTHER_NO
 

@@ -166,6 +166,11 @@ def test_slow_transfers_are_read_where_title_or_rate_shows_the_unit(titles, rate
     assert [item.record.duration_s for item in run([titles, *rows], ENDS)[0]] == [20, 20]
 
 
+def test_durations_that_would_be_too_short_in_a_finer_fraction_are_read():
+    rows = [f"2026-03-01T10:0{minute}:00Z,8000,50000" for minute in range(2)]
+    assert [item.record.duration_s for item in run(["start,elapsed,bytes", *rows], ENDS)[0]] == [8, 8]
+
+
 def test_durations_in_ms_of_usual_transfers_are_read():
     rows = [f"2026-03-01T10:0{minute}:00Z,20000,25000000" for minute in range(2)]
     assert [item.record.duration_s for item in run(["start,elapsed,bytes", *rows], ENDS)[0]] == [20, 20]

@@ -89,7 +89,7 @@ def read_head(text: LogText, context: ImportContext) -> tuple[Columns, Line]:
         raise EmptyLog
     if head[0].fault is not None:
         raise head[0].fault
-    if any(_OF_LEVELS.search(line.text) for line in head):
+    if any(_OF_LEVELS.search(line.text) for line in head if not is_comment(line.text)):
         raise InvalidValue("csv", "has a header of several lines, as pandas writes it; write one line of titles")
     found = find_header([line.text for line in head])
     if found is None:

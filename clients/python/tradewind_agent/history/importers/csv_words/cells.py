@@ -6,7 +6,7 @@ import re
 from tradewind.errors import InvalidValue
 from tradewind.transfer import Status
 from tradewind_agent.history.importers.csv_verdicts import OTHER_NO, OTHER_YES, NoTransfer, Verdict, normalise
-from tradewind_agent.history.importers.csv_words.phrases import find_verdict_among_words, find_word
+from tradewind_agent.history.importers.csv_words.phrases import find_verdict_among_words, find_word, fold
 
 TRUTHS = frozenset({"true", "false", "yes", "no", "y", "n", "t", "f", "0", "1", "ok", "failed"}) | OTHER_YES | OTHER_NO
 """Texts of a column of truth values."""
@@ -34,8 +34,15 @@ KNOWN_RESPONSES = frozenset(
 """Codes of FTP and HTTP that are in use: others in a column may be milliseconds."""
 
 _NO_FAILURE = OTHER_NO | {
-    "", "no", "n", "false", "never", "ok", "success", "noerror", "noerrors", "keine", "keiner", "aucune",
+    "", "no", "n", "false", "never", "ok", "success", "noerror", "noerrors", "nichts", "rien", "neant", "ras", "nada",
+    "niente",
 }  # fmt: skip
+_NONE = re.compile(
+    r"(?:kein\w*|ohne|aucune?|pas|sans|ningun\w*|sin|nessun\w*|senza|geen|zonder|nenhum\w*|sem)"
+    r"(?:[ d'’]*(?:fehler|err(?:eu|o)r|erro|fout)\w*)?"
+)
+"""That there was no error, in other languages; ``keine Verbindung`` is one."""
+
 COUNT = re.compile(r"\d+(?:[.,]\d*)? *(?:%|errors?|failures?|failed|files?)?", re.IGNORECASE)
 """A number next to a state, of attempts that were repeated or of what was done; a text with a code is a reason."""
 _NONE_COUNTED = re.compile(r"0+(?:errors?|failures?|failed)")
@@ -109,5 +116,6 @@ def read_failure(text: str) -> Verdict:
     """Read a column of errors: a message, a number of them, or whether there was one."""
     words = normalise(text)
     has_none = words.strip("0") in _NO_FAILURE or _NONE_COUNTED.fullmatch(words) is not None
+    has_none |= _NONE.fullmatch(fold(text)) is not None
     is_good = " " in text.strip() and find_verdict_among_words(text) is Status.SUCCEEDED
     return Status.SUCCEEDED if has_none or is_good else Status.FAILED

@@ -69,6 +69,9 @@ _BEFORE_JSON = re.compile(
 _LINE_BREAK, _TAB = "#012", "#011"
 """What rsyslog writes for control characters, by default, so that each message is one line."""
 
+_BROKEN = re.compile(rf"{_LINE_BREAK}[A-Z][a-z]+(?: \w+)*:")
+"""Where a further line of a message begins; names of files have ``#012``, too."""
+
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f]")
 _BEGINNING = re.compile(
     r"[<>\"']|\[pod/|\[ *\d+\.|\[\d{4}-|[A-Z][a-z]{2} [ \d]|\d{4}-\d\d-\d\dT\S+ |\d+\.\d{6} "
@@ -246,7 +249,7 @@ def _open_layer(text: str, *, has_services: bool) -> list[_Content]:
         if (found := prefix.match(text)) is not None:
             groups = found.groupdict()
             rest, origin = groups["rest"] or "", groups.get("origin") or ""
-            if origin and _LINE_BREAK in rest:
+            if origin and _BROKEN.search(rest) is not None:
                 return [_Content(line.replace(_TAB, "\t"), origin) for line in rest.split(_LINE_BREAK)]
             return [_Content(rest, origin, groups.get("part") == "P")]
     return [_open_end(text)]

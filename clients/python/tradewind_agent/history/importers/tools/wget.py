@@ -44,7 +44,7 @@ _BROKEN = re.compile(
     r"(?P<at>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) \((?P<rate>\d+(?:[.,]\d+)?) (?P<power>[KMGT]?)(?P<unit>[Bb])/s\) [-–—] "
     r".* (?P<at_byte>\d+)(?:/(?P<size>\d+))?(?: \([^)]*\))?\. "
 )
-_NOT_GIVEN = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d [^\W\d_]{3,12} [45]\d\d\s?:")
+_NOT_GIVEN = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d [^\W\d_]{2,12} [45]\d\d\s?[:：]")
 """The answer of a server without the file, behind the word for an error in any language."""
 
 _GIVES_UP = re.compile(r"\. (?:Giving up|Gebe auf|Abandon|Abandonando|Rinuncio)\.")

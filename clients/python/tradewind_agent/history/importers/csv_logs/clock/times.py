@@ -256,7 +256,8 @@ class TimeColumns:
         if day is None:
             raise ValueError(f"no date as {self.order}")
         midnight = datetime.combine(day, _START_OF_DAY, self.zone) + timedelta(days=days)
-        if zone_of_row:
+        written = time["zone"] or time["short_zone"]
+        if zone_of_row and not written:
             zone = find_zone_of_row(zone_of_row, midnight, self.zone, is_given=self.zone_given)
             midnight = midnight.replace(tzinfo=zone)
         if time["first"] is not None and not (time["short_half"] or time["short_zone"]):
@@ -268,7 +269,7 @@ class TimeColumns:
         minute, second = int(time["minute"] or time["then"]), int(time["second"] or 0)
         leap_s = max(second - _LAST_SECOND, 0) if minute == _LAST_SECOND else 0  # it belongs to the next minute
         at = midnight.replace(hour=hour, minute=minute, second=second - leap_s, microsecond=micro)
-        if written := time["zone"] or time["short_zone"]:
+        if written:
             at = at.replace(tzinfo=self._require_zone(written, at))
         return Moment(at + timedelta(seconds=leap_s), hour_known=True, to_minute=time["first"] is not None)
 

@@ -46,7 +46,7 @@ def reject_undecided_units(columns: Columns, evidence: Evidence, units: Units, s
     InvalidValue : names the column, and what settles it.
     """
     _reject_undecided_durations(columns, evidence, samples)
-    _reject_fractions(columns, evidence, units)
+    _reject_fractions(columns, evidence, units, samples)
     _reject_days(columns, evidence, units)
     _reject_undecided_sizes(columns, evidence, units)
     _reject_undecided_scope(columns, evidence, samples)
@@ -69,10 +69,13 @@ def _reject_undecided_durations(columns: Columns, evidence: Evidence, samples: S
         raise InvalidValue(title, f"may be in s{in_s} or in ms{in_ms}; {advice}")
 
 
-def _reject_fractions(columns: Columns, evidence: Evidence, units: Units) -> None:
+def _reject_fractions(columns: Columns, evidence: Evidence, units: Units, samples: Sequence[Sample]) -> None:
     """Refuse durations in ms or µs that no rate shows, if the transfers would be slow, and usual in the unit below."""
+    durations = compute_median([sample.duration for sample in samples if sample.duration is not None])
     finer, rate_bps = _FINER.get(units.duration), compute_logged_rate_bps(units, evidence)
     if finer is None or rate_bps is None or "duration" in columns.declared or evidence.throughput is not None:
+        return
+    if durations is None or durations * TIME_UNITS[finer] < _SHORTEST_LOGGED_S:
         return
     link_bps = evidence.find_link_bps(units)
     in_finer_bps = rate_bps * TIME_UNITS[units.duration] / TIME_UNITS[finer]
