@@ -172,8 +172,9 @@ ENVELOPES = """\
 What is around the lines does not matter, for an upload and for a watch. The agent takes off, also one within another:
 
 - prefixes of docker compose, CRI, `docker logs --timestamps`, `kubectl logs --prefix`, the journal (also as
-  `journalctl -o export` and `-o verbose`), syslog (RFC 3164 and 5424), systemd, GitHub's runners (also by
-  `gh run view --log`), GitLab's, Jenkins, `ts` and `grep`, and any text before a JSON object;
+  `journalctl -o export` and `-o verbose`), syslog (RFC 3164 and 5424, also with `#012` of rsyslog for line
+  ends), systemd, logcli, GitHub's runners (also by `gh run view --log`), GitLab's, Jenkins, `ts` and `grep`, and any
+  text before a JSON object;
 - any other text, such as of `stern`, Airflow or `mpirun`, that stands before the lines of rclone, wget, aria2, aws or
   azcopy: it is learned from the first 200 lines. Times, counters and levels in it may differ, all else is the writer's:
   lines of several writers in one log are refused;
@@ -207,21 +208,23 @@ NOTATIONS = """\
   stand again between rows. Lines that clients of databases draw, also in Unicode, are left out, and so are rows of
   totals, averages and percentiles that have no start, or whose first cell is no quantity and says total. A row
   without a start that is the sum of those before it is refused, and so is a file with another header between its
-  rows, or whose rows are samples of one transfer that count what came since its start. Names of rows that R writes
-  without a title, in quotes, are left out.
+  rows, or whose rows are samples of one transfer that count what came since its start. So is a header
+  of several lines, as pandas writes it. Names of rows that R writes without a title, in quotes, are left out.
 - **Numbers** may have a decimal comma and marks of thousands. Where `1,250` may be either, `--decimal` says which.
 - **Durations** may be `0:01:30`, `1 day, 2:03:04`, `1-02:03:04`, `1m30s` or `PT90S`. Those that only make sense in
-  days, as spreadsheets hold them, need `--unit duration=d`. Start and end without seconds are refused below 20 min.
+  days, as spreadsheets hold them, need `--unit duration=d`. In no stated unit, ms or µs are refused below 1 Mbit/s,
+  where the next finer unit gives 1 s or more. Start and end without seconds are refused below 20 min.
 - **Times** may be dates in many notations, with offsets or names of zones, or epochs in s, ms, µs or ns. A time of
   day alone belongs to the column `date` (or `start date`, `end date`); an end without a date is the first such time
   after the start. A column such as `timezone` holds the zone of times without one, unless their titles say one, such
   as `start (CET)` and `end (CET)`; a zone in a line above the table, and `local`, need `--timezone`. `-5` is in
-  hours; `-300` and names that mean several zones need `--timezone`. Where the clock was set back, a row with one of
-  its ends in the hour that it showed twice is refused (next to a duration, the first time counts), and so are times
-  over which clocks of the zone were set forward. Epochs are from 2001 to 2065, and from 1990 to 2100 where the title
-  (`start_epoch`, `start_ms`) or `--unit start=s` says what they count. Ticks of .NET and seconds of NTP or Apple are
-  refused. A table of ends alone gets its starts by the durations. Where the title of one of both times says UTC and
-  that of the other says nothing, `--timezone` is refused; so is any other zone of one of both titles.
+  hours; `-300`, `tz_offset_minutes` and names that mean several zones need `--timezone`. Where the clock was set
+  back, a row with one of its ends in the hour that it showed twice is refused (next to a duration, and in other logs,
+  the first time counts, and the report says so), and so are times over which clocks of the zone were set forward.
+  Epochs are from 2001 to 2065, and from 1990 to 2100 where the title (`start_epoch`, `start_ms`) or `--unit start=s`
+  says what they count. Ticks of .NET and seconds of NTP or Apple are refused. A table of ends alone gets its starts
+  by the durations. Where the title of one of both times says UTC and that of the other says nothing, `--timezone` is
+  refused; so is any other zone of one of both titles.
 - **Months** may have names in English, German, French, Spanish, Italian, Portuguese, Dutch and Nordic languages.
 - **Dates** such as `03/01/2026` or `14/03/16` are never guessed. A date that exists in one order alone settles a file,
   or rows that follow each other in time in one order alone. Otherwise the file is refused; `--date-order dmy`, `mdy` or
@@ -250,26 +253,27 @@ NOTATIONS = """\
   A title with `%` is of a share, and holds none of the quantities below but progress.
 - **Ends** may be addresses or paths; the host counts. A local path is the end that `--source` or `--destination` names.
   Names of hosts that differ by case or by a dot at their end are one endpoint, in all formats.
-- **States** may be words, phrases such as `Transfer OK`, or codes. A phrase that says both, such as `done with
-  errors`, is refused, and so are numbers in a column such as `status` where none is 0, or among words. A number in
-  `errors` next to a state counts errors of earlier attempts, too: the state decides. Alone, it is a failure if it is
-  above 0. So are `files failed`, `cancelled`, `timed out` and the like. Rows whose `mode`, `action` or `operation`
-  is a dry run or a copy within the server are left out, and so are rows of a `progress` below 100 % without a state,
-  and rows of `localhost` or of the protocol `file`. A bare `percent` may be of anything: where half of the rows
-  have 100, others are refused, and so are rows that were deduplicated (`dedup`) next to others. Among replies such
-  as 200, 0 is that of none: a failure, unless another code decides. Titles may be put together of such words and
-  others: `checksum_valid`, `rsync_exit_code`, `file_state`, `last_error`, `was_skipped`. What their cells hold has to
-  fit, and each of several such columns counts. `last_error`, numbers of errors and `verified` give way to a state.
-  Without one, `verified=false` is refused next to rows that were verified. Rows without a state are refused where
-  others say that they succeeded. Without a column of states, so are rows that moved less than their size or than was
-  expected, have bytes that remain, have fewer files, bytes or another checksum at the destination, or went on with
-  an earlier transfer (`resumed_from`), and remarks that are a verdict of a failure, or begin with one, such as
-  `FAILED: timeout`, and words of failures in a column of any title that holds states alone.
+- **States** may be words, phrases such as `Transfer OK`, codes, or truth values such as `WAHR` and `FAUX`. A phrase
+  that says both, such as `done with errors`, is refused, and so are numbers in a column such as `status` where none
+  is 0, or among words. A number in `errors` next to a state counts errors of earlier attempts, too: the state
+  decides. Alone, it is a failure if it is above 0. So are `files failed`, `cancelled`, `timed out` and the like. Rows
+  whose `mode`, `action` or `operation` is a dry run, a copy within the server or a `checksum` are left out, also by a
+  `phase`, and so are rows of a `progress` below 100 % without a state, and rows of `localhost` or of the protocol
+  `file`. A bare `percent` may be of anything: where half of the rows have 100, others are refused, and so are rows
+  that were deduplicated (`dedup`) next to others. Among replies such as 200, 0 is that of none: a failure, unless
+  another code decides. Titles may be put together of such words and others: `checksum_valid`, `rsync_exit_code`,
+  `file_state`, `last_error`, `was_skipped`. What their cells hold has to fit, and each of several such columns
+  counts. `last_error`, numbers of errors and `verified` give way to a state. Without one, `verified=false` is refused
+  next to rows that were verified. Rows without a state are refused where others say that they succeeded. Without a
+  column of states, so are rows that moved less than their size or than was expected, have bytes that remain, have
+  fewer files, bytes or another checksum at the destination, or went on with an earlier transfer (`resumed_from`), and
+  remarks that are a verdict of a failure, or begin with one, such as `FAILED: timeout`, and words of failures in a
+  column of any title that holds states alone.
 - **Attempts.** A failed row of a named file gives way to one of a higher `attempt`, before or behind it.
 - **Settings.** Without columns of settings, files at once follow from overlapping rows. A number of threads,
   connections, jobs or the like alone is refused: it may be of files at once or of streams. So are uploads next to
   downloads, `TX` next to `RX`, and the like, without columns of the ends; commands of an FTP server keep the ends
-  that are given."""
+  that are given. Settings in a text, such as a command with `--transfers 16`, or `cc=2;p=4`, are refused, too."""
 
 COLUMNS = """\
 Case, spaces and punctuation in a column's name do not matter. A unit may follow the name, such as `size (MB)` or

@@ -92,7 +92,7 @@ def test_counts_in_multiples_are_refused(title):
         read(title, "10", "20")
 
 
-@pytest.mark.parametrize("title", ["p/cc/pp", "cc + p", "concurrency/parallelism"])
+@pytest.mark.parametrize("title", ["p/cc/pp", "cc + p", "concurrency/parallelism", "cc x p", "cc×pp"])
 def test_several_settings_in_one_column_are_refused(title):
     with pytest.raises(InvalidValue, match="holds several settings"):
         read(title, "2/4/8", "2/4/8")

@@ -70,3 +70,12 @@ def test_saved_file_that_is_written_otherwise_or_runs_into_a_request_is_refused(
     end = "2026-03-01 11:00:20 (19.1 MB/s) - 'b' saved [400000000/400000000]"
     imported, (refused,), _ = run([*lines, saved + following[0], following[1], end], ENDS, format="wget")
     assert ([each.record.source for each in imported], refused.field) == (["south.example.org"], "row")
+
+
+@pytest.mark.parametrize(
+    "answer", ["ERROR 404: Not Found.", "FEHLER 503: Service Unavailable.", "erreur 403\u00a0: x", "错误 404：x"]
+)
+def test_file_that_the_server_did_not_give_is_counted(answer):
+    request = "--2026-03-01 10:00:05--  https://h.example.org/a"
+    imported, refused, report = run([request, f"2026-03-01 10:00:05 {answer}"], ENDS)
+    assert (imported, refused, report.skipped) == ([], [], {"files that the server did not give": 1})

@@ -32,6 +32,7 @@ PREFIXES = {
     "systemd": "<5>",
     "kubectl": "[pod/copier-x7/main] ",
     "quoted mail": "> ",
+    "logcli": '2025-07-09T04:05:06Z {app="copier", pod="copier-2"} ',
     "colours": "\x1b[32m",
 }
 
@@ -182,3 +183,17 @@ def test_processes_whose_lines_alternate_have_runs_of_their_own():
     imported, refused, _ = run(lines)
     assert refused == []
     assert [(item.record.duration_s, item.record.outcome.bytes_moved) for item in imported] == [(20, 4000), (14, 900)]
+
+
+def test_a_name_with_the_mark_of_a_line_end_is_a_name():
+    line = "Sun Mar  1 10:00:20 2026 20 192.0.2.61 4000 /srv/scan#012.tif b _ o r ann ftp 0 * c"
+    imported, refused, _ = run([f"Jul  9 04:05:06 dtn7 vsftpd[815]: {line}"])
+    assert (len(imported), refused) == (1, [])
+
+
+def test_a_message_of_several_lines_is_read_where_rsyslog_wrote_their_ends():
+    lines = ["2025/07/09 04:05:06 INFO  : ", "Transferred:   \t 1 MiB / 1 MiB, 100%, 50 KiB/s, ETA 0s"]
+    lines += ["Transferred: 1 / 1, 100%", "Elapsed time: 20.0s", ""]
+    written = "#012".join(lines).replace("\t", "#011")
+    imported, refused, _ = run([f"Jul  9 04:05:06 dtn7 copier[815]: {written}"])
+    assert ([item.record.duration_s for item in imported], refused) == ([20], [])

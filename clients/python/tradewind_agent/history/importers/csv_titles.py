@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
+from tradewind_agent.history.importers.instants import remove_accents
+
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+\d*|\d+")
 _AROUND = frozenset(
     {
@@ -27,6 +29,7 @@ _GOOD = frozenset(
     {
         "ok", "okay", "success", "succeeded", "successful", "successfully", "valid", "complete", "completed", "passed",
         "pass", "match", "matches", "matched", "correct", "intact", "finished", "transferred", "verified", "validated",
+        "erfolg", "erfolgreich", "succes", "reussi", "exito",
     }
 )  # fmt: skip
 _STATES = frozenset({"status", "state", "result", "outcome"})
@@ -36,7 +39,8 @@ _BAD_MARKS = frozenset({"truncated", "corrupt", "corrupted", "incomplete", "unfi
 _BAD = _BAD_MARKS | frozenset(
     {
         "fail", "fails", "failed", "failure", "failures", "error", "errors", "err", "errored", "exception",
-        "exceptions", "cancelled", "canceled", "aborted", "interrupted", "killed", "timedout",
+        "exceptions", "cancelled", "canceled", "aborted", "interrupted", "killed", "timedout", "fehler",
+        "fehlermeldung", "erreur", "erreurs",
     }
 )  # fmt: skip
 _DETAILS = frozenset(
@@ -60,14 +64,15 @@ _UNMOVED = frozenset(
 _COMMANDS = frozenset(
     {
         "command", "cmd", "method", "httpmethod", "requestmethod", "op", "optype", "operationtype", "type",
-        "transfertype", "tasktype", "jobtype", "requesttype", "copytype", "copymethod", "transfermethod",
+        "transfertype", "tasktype", "jobtype", "requesttype", "copytype", "copymethod", "transfermethod", "phase",
+        "stage", "step",
     }
 )  # fmt: skip
 
 
 def _list_words(title: str) -> list[str]:
-    """List the words of a title in lower case; ``md5`` is one."""
-    return [word.lower() for word in _WORD.findall(title)]
+    """List the words of a title in lower case, without accents; ``md5`` is one."""
+    return [word.lower() for word in _WORD.findall(remove_accents(title))]
 
 
 @lru_cache(1024)

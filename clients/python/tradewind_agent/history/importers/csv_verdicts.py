@@ -38,7 +38,8 @@ _TRANSFERS = _DOWNLOADS | _UPLOADS | {"post", "copy", "cp", "mv", "move", "sync"
 _OTHER_COMMANDS = frozenset(
     {
         "mlsd", "mlst", "list", "nlst", "stat", "size", "mdtm", "mkd", "rmd", "dele", "delete", "head", "cwd", "pwd",
-        "cdup", "rnfr", "rnto", "rename", "chmod", "check", "cksm", "remove", "rm", "mkdir", "rmdir",
+        "cdup", "rnfr", "rnto", "rename", "chmod", "check", "cksm", "remove", "rm", "mkdir", "rmdir", "verify",
+        "verification", "checksum", "hash", "scan",
     }
 )  # fmt: skip
 _UNMOVED = frozenset(
@@ -53,7 +54,11 @@ _DRY_RUN = re.compile(r"(?:^|\s)--?(?:dry-?run|simulate|whatif)\b(?!=false)", re
 """The option in a command line."""
 
 _ANY_SHARE = frozenset({"", "percent", "pct", "percentage"})
-_YES, _NO = frozenset({"true", "yes", "y", "1"}), frozenset({"false", "no", "n", "0"})
+OTHER_YES = frozenset({"wahr", "vrai", "verdadero", "verdadeiro", "vero", "waar", "ja", "oui", "si", "sim"})
+OTHER_NO = frozenset({"falsch", "faux", "falso", "onwaar", "nein", "nee", "non", "nao"})
+"""Truth values in other languages, also as spreadsheets write them."""
+
+_YES, _NO = frozenset({"true", "yes", "y", "1"}) | OTHER_YES, frozenset({"false", "no", "n", "0"}) | OTHER_NO
 
 
 def normalise(text: str) -> str:

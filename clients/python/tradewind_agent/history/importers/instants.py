@@ -133,9 +133,7 @@ def _find_named_month(text: str) -> re.Match[str] | None:
 
 def _write_in_english(text: str) -> str:
     """Return a date with the name of its month in English, without a weekday in another language."""
-    words = [
-        (found, _OTHER_MONTHS.get(_remove_accents(found[0].rstrip(".").lower()))) for found in _NAME.finditer(text)
-    ]
+    words = [(found, _OTHER_MONTHS.get(remove_accents(found[0].rstrip(".").lower()))) for found in _NAME.finditer(text)]
     months = [(found, month) for found, month in words if month is not None]
     if not months:
         return text
@@ -145,7 +143,8 @@ def _write_in_english(text: str) -> str:
     return f"{before}{month}{re.sub(r'^ +de +', ' ', text[found.end() :])}"
 
 
-def _remove_accents(text: str) -> str:
+def remove_accents(text: str) -> str:
+    """Return a text without the accents on its letters."""
     return "".join(letter for letter in unicodedata.normalize("NFKD", text) if not unicodedata.combining(letter))
 
 
@@ -211,6 +210,10 @@ def _find_unit(epoch: re.Match[str]) -> tuple[int, str]:
     return next(unit for digits, unit in _UNITS.items() if len(epoch[1]) <= digits)
 
 
+SHOWN_TWICE = "times that the clock showed twice, as it was set back, are taken as of the first time"
+"""What is taken for granted of times without a zone next to a duration."""
+
+
 def attach_zone(at: datetime, zone: tzinfo) -> datetime:
     """Return a time without a zone as one of ``zone``.
 
@@ -235,6 +238,14 @@ def require_shown(at: datetime) -> None:
     first, second = at.replace(fold=0).utcoffset(), at.replace(fold=1).utcoffset()
     if first is not None and second is not None and first < second:
         raise ValueError("clocks were set forward over it; --timezone names another zone")
+
+
+def compute_twice_s(at: datetime) -> float:
+    """Return by how much a time is later where the clock shows it for the second time; 0 for all others."""
+    if at.tzinfo is UTC:
+        return 0.0
+    first, second = at.replace(fold=0).utcoffset(), at.replace(fold=1).utcoffset()
+    return 0.0 if first is None or second is None else max((first - second).total_seconds(), 0.0)
 
 
 def find_zone(name: str, at: datetime, default: tzinfo) -> tzinfo | None:

@@ -16,7 +16,7 @@ from tradewind.wire.base import EARLIEST_INSTANT, END_OF_INSTANTS
 from tradewind_agent.history.importers.endpoints import is_unknown_address, name_endpoint
 from tradewind_agent.history.importers.fields import check_instant, check_name, to_utc
 from tradewind_agent.history.importers.identity import compute_record_id
-from tradewind_agent.history.importers.instants import parse_epoch
+from tradewind_agent.history.importers.instants import SHOWN_TWICE, compute_twice_s, parse_epoch
 from tradewind_agent.history.importers.log_text import Line
 from tradewind_agent.history.importers.ports import ImportContext, ImportReport
 
@@ -194,6 +194,12 @@ def _explain_no_time(text: str) -> str:
     if text.replace(".", "", 1).isdecimal():
         return f"is no time: {text[:40]!r}; numbers are s, ms, µs or ns since 1970, from 2001 to 2065"
     return f"is no time: {text[:40]!r}"
+
+
+def assume_first_time(at: datetime, context: ImportContext, report: ImportReport) -> None:
+    """Report that a time without a zone is one that clocks of ``--timezone`` showed twice, if it is."""
+    if context.timezone is not None and compute_twice_s(at.astimezone(context.zone)):
+        report.assume(SHOWN_TWICE)
 
 
 def add_year(at: datetime, context: ImportContext, report: ImportReport) -> datetime:

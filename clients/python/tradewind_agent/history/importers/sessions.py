@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from tradewind.errors import InvalidValue
 from tradewind_agent.history.importers.fields import require_possible_rate
 from tradewind_agent.history.importers.log_text import Line, LogText
-from tradewind_agent.history.importers.logged_transfer import LoggedTransfer, set_concurrency
+from tradewind_agent.history.importers.logged_transfer import LoggedTransfer, assume_first_time, set_concurrency
 from tradewind_agent.history.importers.overlap import OverlapWindow
 from tradewind_agent.history.importers.ports import (
     ImportContext,
@@ -45,7 +45,13 @@ class SessionImporter:
             report.assume(UTC_ASSUMED)
         for assumption in self.assumptions:
             report.assume(assumption)
-        return read_sessions(text, lambda line: self.read(line, context, report), context, report)
+        return read_sessions(text, lambda line: self._read(line, context, report), context, report)
+
+    def _read(self, line: Line, context: ImportContext, report: ImportReport) -> LoggedTransfer | None:
+        transfer = self.read(line, context, report)
+        if transfer is not None and not self.has_zone:
+            assume_first_time(transfer.ended_at, context, report)
+        return transfer
 
 
 def read_sessions(

@@ -5,6 +5,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from tests.unit.importers.logs import (
+    ENDS,
     GRID_HEADER,
     grid_row,
     run,
@@ -146,3 +147,30 @@ def test_a_duration_goes_on_where_the_clock_is_changed():
     (imported,), _, _ = run([header, row], BERLIN)
     assert imported.record.duration_s == 3600
     assert imported.record.ended_at.astimezone(BERLIN.zone).hour == 3
+
+
+@pytest.mark.parametrize(
+    ("duration", "unit"), [("20000000", "ms .120 kbit/s. or in µs"), ("20000000000", "µs .120 kbit/s. or in ns")]
+)
+def test_durations_in_fractions_of_a_second_are_refused_where_transfers_would_be_slow(duration, unit):
+    rows = [f"2026-03-01T10:00:00Z,{duration},300000000", f"2026-03-01T10:01:00Z,{duration},300000000"]
+    with pytest.raises(InvalidValue, match=f"may be in {unit}"):
+        run(["start,elapsed,bytes", *rows], ENDS)
+
+
+@pytest.mark.parametrize(
+    ("titles", "rate"), [("start,elapsed_ms,bytes,cc", "2"), ("start,elapsed,bytes,rate_mbps", "0.1")]
+)
+def test_slow_transfers_are_read_where_title_or_rate_shows_the_unit(titles, rate):
+    rows = [f"2026-03-01T10:0{minute}:00Z,20000,250000,{rate}" for minute in range(2)]
+    assert [item.record.duration_s for item in run([titles, *rows], ENDS)[0]] == [20, 20]
+
+
+def test_durations_that_would_be_too_short_in_a_finer_fraction_are_read():
+    rows = [f"2026-03-01T10:0{minute}:00Z,8000,50000" for minute in range(2)]
+    assert [item.record.duration_s for item in run(["start,elapsed,bytes", *rows], ENDS)[0]] == [8, 8]
+
+
+def test_durations_in_ms_of_usual_transfers_are_read():
+    rows = [f"2026-03-01T10:0{minute}:00Z,20000,25000000" for minute in range(2)]
+    assert [item.record.duration_s for item in run(["start,elapsed,bytes", *rows], ENDS)[0]] == [20, 20]

@@ -31,6 +31,7 @@ _QUOTED_NUMBER = re.compile(r'"[+-]?\d+(?:[.,]\d+)*"')
 _MEASURED = frozenset({*DECLARED_UNITS, "date"})
 """Quantities whose values are no small numbers in quotes."""
 
+_OF_LEVELS = re.compile(r"(?:^|[,;\t|\"])Unnamed: \d+_level_\d+")
 _SEPARATOR = re.compile(r'"?sep=(.)"?', re.IGNORECASE)
 
 
@@ -88,6 +89,8 @@ def read_head(text: LogText, context: ImportContext) -> tuple[Columns, Line]:
         raise EmptyLog
     if head[0].fault is not None:
         raise head[0].fault
+    if any(_OF_LEVELS.search(line.text) for line in head if not is_comment(line.text)):
+        raise InvalidValue("csv", "has a header of several lines, as pandas writes it; write one line of titles")
     found = find_header([line.text for line in head])
     if found is None:
         raise InvalidValue("csv", "has no header")

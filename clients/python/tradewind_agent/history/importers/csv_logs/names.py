@@ -74,7 +74,10 @@ SYNONYMS: Mapping[str, str] = MappingProxyType(
             "failure": "error errors errormessage errmsg failure failed failurereason failurecause "
             "numerrors errorcount",
             "nothing_moved": "dryrun isdryrun simulated simulation serverside serversidecopy skipped",
-            "zone": "timezone tz utcoffset timezoneoffset tzoffset",
+            "zone": "timezone tz utcoffset timezoneoffset tzoffset gmtoffset "
+            + " ".join(
+                f"{of}offset{unit}" for of in ("utc", "tz") for unit in ("s", "seconds", "min", "minutes", "h", "hours")
+            ),
         }.items()
         for synonym in synonyms.split()
     }

@@ -5,10 +5,10 @@ import re
 
 from tradewind.errors import InvalidValue
 from tradewind.transfer import Status
-from tradewind_agent.history.importers.csv_verdicts import NoTransfer, Verdict, normalise
-from tradewind_agent.history.importers.csv_words.phrases import find_verdict_among_words, find_word
+from tradewind_agent.history.importers.csv_verdicts import OTHER_NO, OTHER_YES, NoTransfer, Verdict, normalise
+from tradewind_agent.history.importers.csv_words.phrases import find_verdict_among_words, find_word, fold
 
-TRUTHS = frozenset({"true", "false", "yes", "no", "y", "n", "t", "f", "0", "1", "ok", "failed"})
+TRUTHS = frozenset({"true", "false", "yes", "no", "y", "n", "t", "f", "0", "1", "ok", "failed"}) | OTHER_YES | OTHER_NO
 """Texts of a column of truth values."""
 
 RESPONSES, OK_RESPONSES = range(100, 600), range(200, 300)
@@ -33,7 +33,16 @@ KNOWN_RESPONSES = frozenset(
 )  # fmt: skip
 """Codes of FTP and HTTP that are in use: others in a column may be milliseconds."""
 
-_NO_FAILURE = frozenset({"", "no", "n", "false", "never", "ok", "success", "noerror", "noerrors"})
+_NO_FAILURE = OTHER_NO | {
+    "", "no", "n", "false", "never", "ok", "success", "noerror", "noerrors", "nichts", "rien", "neant", "ras", "nada",
+    "niente",
+}  # fmt: skip
+_NONE = re.compile(
+    r"(?:kein\w*|ohne|aucune?|pas|sans|ningun\w*|sin|nessun\w*|senza|geen|zonder|nenhum\w*|sem)"
+    r"(?:[ d'’]*(?:fehler|err(?:eu|o)r|erro|fout)\w*)?"
+)
+"""That there was no error, in other languages; ``keine Verbindung`` is one."""
+
 COUNT = re.compile(r"\d+(?:[.,]\d*)? *(?:%|errors?|failures?|failed|files?)?", re.IGNORECASE)
 """A number next to a state, of attempts that were repeated or of what was done; a text with a code is a reason."""
 _NONE_COUNTED = re.compile(r"0+(?:errors?|failures?|failed)")
@@ -107,5 +116,6 @@ def read_failure(text: str) -> Verdict:
     """Read a column of errors: a message, a number of them, or whether there was one."""
     words = normalise(text)
     has_none = words.strip("0") in _NO_FAILURE or _NONE_COUNTED.fullmatch(words) is not None
+    has_none |= _NONE.fullmatch(fold(text)) is not None
     is_good = " " in text.strip() and find_verdict_among_words(text) is Status.SUCCEEDED
     return Status.SUCCEEDED if has_none or is_good else Status.FAILED

@@ -44,6 +44,9 @@ from tradewind_agent.history.importers.csv_words.phrases import find_word
 
 _MISMATCHES = frozenset({"mismatch", "mismatched", "bad", "invalid", "corrupt", "corrupted", "different", "differs"})
 _MATCHES = frozenset({"match", "matches", "matched"})
+_SURE_TRUTHS = frozenset({"ok", "failed"})
+"""Truth values that are states under any title."""
+
 _UNSURE_ENDS = frozenset({"stopped", "partial"})
 """Words of states that a client or a process may have without a failure."""
 
@@ -95,7 +98,7 @@ def _find_sure(text: str) -> Verdict | None:
     plain = normalise(text)
     if plain in _MISMATCHES | _MATCHES:
         return Status.FAILED if plain in _MISMATCHES else Status.SUCCEEDED
-    return None if plain in TRUTHS else find_word(text)
+    return None if plain in TRUTHS - _SURE_TRUTHS else find_word(text)
 
 
 def _read_unnamed(title: str, text: str) -> Verdict:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from tradewind.transfer import Status
-from tradewind_agent.history.importers.csv_verdicts import NoTransfer, Verdict, normalise
+from tradewind_agent.history.importers.csv_verdicts import OTHER_NO, OTHER_YES, NoTransfer, Verdict, normalise
 
 _ENGLISH: Mapping[Verdict, str] = MappingProxyType(
     {
@@ -41,7 +41,12 @@ def _list_words(words_of: Mapping[Verdict, str]) -> dict[str, Verdict]:
 
 
 _WITH_REASON: Mapping[str, Verdict] = MappingProxyType(_list_words(_ENGLISH))
-_WORDS: Mapping[str, Verdict] = MappingProxyType(_list_words(_ALONE) | _list_words(_ENGLISH))
+_WORDS: Mapping[str, Verdict] = MappingProxyType(
+    _list_words(_ALONE)
+    | _list_words(_ENGLISH)
+    | dict.fromkeys(OTHER_YES, Status.SUCCEEDED)
+    | dict.fromkeys(OTHER_NO, Status.FAILED)
+)
 """What a word means, also in other languages of Europe, without their accents."""
 
 _TOKEN = re.compile(r"[a-z]+")

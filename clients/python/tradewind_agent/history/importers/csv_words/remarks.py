@@ -7,9 +7,10 @@ import re
 from functools import lru_cache
 
 from tradewind.transfer import Status
+from tradewind_agent.history.importers.csv_verdicts import OTHER_NO
 from tradewind_agent.history.importers.csv_words.phrases import find_word, fold
 
-_TRUTHS = frozenset({"n", "no", "f", "false"})
+_TRUTHS = OTHER_NO | {"n", "no", "f", "false"}
 """Failures in a column of states; in one of remarks they may be of anything."""
 
 _WORD = re.compile(r"\W*([^\W\d_]+)\W*")

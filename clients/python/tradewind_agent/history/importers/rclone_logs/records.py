@@ -22,6 +22,7 @@ from tradewind_agent.history.importers.fields import (
 )
 from tradewind_agent.history.importers.identity import compute_record_id
 from tradewind_agent.history.importers.log_text import Line, LogText
+from tradewind_agent.history.importers.logged_transfer import assume_first_time
 from tradewind_agent.history.importers.ports import (
     ImportContext,
     ImportedRow,
@@ -161,6 +162,7 @@ def _build_record(run: Run, line: Line, context: ImportContext, report: ImportRe
     require_possible_rate(rate_bps, context.bandwidth_bps)
     if not line.text.startswith("{"):
         report.assume("bytes of a text log are those of its statistics, rounded by rclone")
+        assume_first_time(run.ended_at, context, report)
         if context.timezone is None:
             report.assume("times without a zone are taken as UTC; --timezone names another")
     complete = run.files.copied == files and run.files.smallest_bytes is not None

@@ -46,6 +46,7 @@ _PREFIXES: Sequence[re.Pattern[str]] = tuple(
         rf"{_ISO_TIME} (?:stdout|stderr) (?P<part>[FP])(?: (?P<rest>.*))?$",  # CRI
         r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.(?:\d{9}|\d{7})Z (?P<rest>.*)$",  # docker logs --timestamps, GitHub's runners
         rf"\[{_ISO_TIME}\] (?P<rest>.*)$",  # Jenkins
+        rf"{_ISO_TIME} (?P<origin>\{{(?:\w+=\x22[^\x22]*\x22,? ?)+\}}) (?P<rest>.*)$",  # logcli
         rf"{_ISO_TIME} \d\d[OE][ +](?P<rest>.*)$",  # GitLab's runners
         rf"{_MONTH_TIME} (?P<rest>\d{{4}}/\d\d/\d\d .*|[ \t]*(?:[A-Z][a-z]+(?: \w+)*:|\*)(?:[ \t].*)?|)$",  # ts
         rf"(?:<\d{{1,3}}>)?{_TIMES} {_WORD} (?P<origin>{_WORD}(?:\[\d+\])?): ?(?P<rest>.*)$",  # journal, RFC 3164
@@ -64,6 +65,12 @@ _BEFORE_JSON = re.compile(
     r"(?:\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}(?!\d))?[^{}\",;]{0,200}?(?P<rest>\{\s*\"[^\n]*\})\s*$"
 )
 """Any text, also the time that Python's logging writes with a comma."""
+
+_LINE_BREAK, _TAB = "#012", "#011"
+"""What rsyslog writes for control characters, by default, so that each message is one line."""
+
+_BROKEN = re.compile(rf"{_LINE_BREAK}[A-Z][a-z]+(?: \w+)*:")
+"""Where a further line of a message begins; names of files have ``#012``, too."""
 
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f]")
 _BEGINNING = re.compile(
@@ -241,7 +248,10 @@ def _open_layer(text: str, *, has_services: bool) -> list[_Content]:
     for prefix in _PREFIXES:
         if (found := prefix.match(text)) is not None:
             groups = found.groupdict()
-            return [_Content(groups["rest"] or "", groups.get("origin") or "", groups.get("part") == "P")]
+            rest, origin = groups["rest"] or "", groups.get("origin") or ""
+            if origin and _BROKEN.search(rest) is not None:
+                return [_Content(line.replace(_TAB, "\t"), origin) for line in rest.split(_LINE_BREAK)]
+            return [_Content(rest, origin, groups.get("part") == "P")]
     return [_open_end(text)]
 
 

@@ -14,7 +14,13 @@ from tradewind.units import BITS_PER_BYTE
 from tradewind_agent.history.importers.fields import require_possible_rate, round_within
 from tradewind_agent.history.importers.instants import attach_zone
 from tradewind_agent.history.importers.log_text import Line, LogText
-from tradewind_agent.history.importers.logged_transfer import TWO_IN_ONE, LoggedTransfer, find_url_part, name_end
+from tradewind_agent.history.importers.logged_transfer import (
+    TWO_IN_ONE,
+    LoggedTransfer,
+    assume_first_time,
+    find_url_part,
+    name_end,
+)
 from tradewind_agent.history.importers.ports import ImportContext, ImportedRow, ImportReport, RefusedRow, refuse_row
 from tradewind_agent.history.importers.repeats import drop_repeated
 from tradewind_agent.history.importers.sessions import UTC_ASSUMED
@@ -38,6 +44,9 @@ _BROKEN = re.compile(
     r"(?P<at>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) \((?P<rate>\d+(?:[.,]\d+)?) (?P<power>[KMGT]?)(?P<unit>[Bb])/s\) [-–—] "
     r".* (?P<at_byte>\d+)(?:/(?P<size>\d+))?(?: \([^)]*\))?\. "
 )
+_NOT_GIVEN = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d [^\W\d_]{2,12} [45]\d\d\s?[:：]")
+"""The answer of a server without the file, behind the word for an error in any language."""
+
 _GIVES_UP = re.compile(r"\. (?:Giving up|Gebe auf|Abandon|Abandonando|Rinuncio)\.")
 _NO_TIMES = InvalidValue("started_at", "is not in the log of wget --no-verbose; leave that option out")
 _TWO_LINES = InvalidValue("row", TWO_IN_ONE)
@@ -64,10 +73,12 @@ class _Request:
     left_bytes: int | None = None
     has_lines: bool = False
 
-    def note(self, text: str) -> None:
+    def note(self, text: str, report: ImportReport) -> None:
         """Add what a line behind the first one says; an empty one says nothing."""
         if not text.strip():
             return
+        if _NOT_GIVEN.match(text):
+            report.skip("files that the server did not give")
         self.has_lines = True
         if (answer := _ANSWER.match(text)) is not None:
             self.code, self.left_bytes = answer["code"] or _PARTIAL, None
@@ -126,7 +137,7 @@ def _list_rows(text: LogText, context: ImportContext, report: ImportReport) -> I
                 request = _find_following(line.text)
                 yield refuse_row(line.number, _IN_OTHER_WORDS if request.url == "" else _TWO_LINES, line.text)
             else:
-                request.note(line.text)
+                request.note(line.text, report)
         except InvalidValue as invalid:
             yield refuse_row(line.number, invalid, line.text)
 
@@ -164,7 +175,9 @@ def _read_record(
     if moved == 0:
         report.skip("empty files")
         return None
-    return _build_record(saved, line, request, context, moved=moved, size=moved, status=Status.SUCCEEDED)
+    record = _build_record(saved, line, request, context, moved=moved, size=moved, status=Status.SUCCEEDED)
+    assume_first_time(record.ended_at, context, report)
+    return record
 
 
 def _read_failure(

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from tradewind.errors import InvalidValue
 from tradewind_agent.history.importers.csv_logs.clock.times import Moment, TimeColumns
 from tradewind_agent.history.importers.fields import check_instant
+from tradewind_agent.history.importers.instants import SHOWN_TWICE
 from tradewind_agent.history.importers.ports import SYNTHETIC_START, ImportContext, ImportReport
 
 _HOUR = timedelta(hours=1)
@@ -34,7 +35,7 @@ class RowClock:
         if not self._zone_given:
             self._report.assume("times without a zone are taken as UTC; --timezone names another")
         if moment.twice_s:
-            self._report.assume("times that the clock showed twice, as it was set back, are taken as of the first time")
+            self._report.assume(SHOWN_TWICE)
         if self._times.columns.starts_are_ends:
             return self._compute_start(moment, duration_s)
         if moment.hour_known:

@@ -11,6 +11,7 @@ from tradewind_agent.history.importers.csv_logs.clock.zones import find_stated_z
 from tradewind_agent.history.importers.csv_logs.columns import Columns
 from tradewind_agent.history.importers.fields import UNKNOWN_TEXTS
 from tradewind_agent.history.importers.instants import (
+    compute_twice_s,
     describe_epoch,
     find_zone,
     find_zone_of_row,
@@ -43,14 +44,6 @@ _TIME_FACTORS = (60.0, 1e3, 3600.0, 1e6, 1e9)
 _UNIT_TOLERANCE = 0.05
 _MIDNIGHT = re.compile(r"[ T]0{1,2}:00(?::00(?:\.0+)?)?$")
 """What exports of spreadsheets write behind a date alone."""
-
-
-def _compute_twice_s(at: datetime) -> float:
-    """Return by how much a time is later where the clock shows it for the second time; 0 for all others."""
-    if at.tzinfo is UTC:
-        return 0.0
-    first, second = at.replace(fold=0).utcoffset(), at.replace(fold=1).utcoffset()
-    return 0.0 if first is None or second is None else max((first - second).total_seconds(), 0.0)
 
 
 def _require_long(lasted_s: float) -> None:
@@ -246,7 +239,7 @@ class TimeColumns:
             moment = self._parse_moment(date, time, days, zone)
             require_shown(moment.at)
             # Where the clock is changed, two times of one zone are not as far apart as it shows.
-            return replace(moment, at=moment.at.astimezone(UTC), twice_s=_compute_twice_s(moment.at))
+            return replace(moment, at=moment.at.astimezone(UTC), twice_s=compute_twice_s(moment.at))
         except (ValueError, OverflowError) as impossible:
             raise InvalidValue("started_at", f"does not exist: {text[:40]!r} ({impossible})") from None
 
@@ -263,7 +256,8 @@ class TimeColumns:
         if day is None:
             raise ValueError(f"no date as {self.order}")
         midnight = datetime.combine(day, _START_OF_DAY, self.zone) + timedelta(days=days)
-        if zone_of_row:
+        written = time["zone"] or time["short_zone"]
+        if zone_of_row and not written:
             zone = find_zone_of_row(zone_of_row, midnight, self.zone, is_given=self.zone_given)
             midnight = midnight.replace(tzinfo=zone)
         if time["first"] is not None and not (time["short_half"] or time["short_zone"]):
@@ -275,7 +269,7 @@ class TimeColumns:
         minute, second = int(time["minute"] or time["then"]), int(time["second"] or 0)
         leap_s = max(second - _LAST_SECOND, 0) if minute == _LAST_SECOND else 0  # it belongs to the next minute
         at = midnight.replace(hour=hour, minute=minute, second=second - leap_s, microsecond=micro)
-        if written := time["zone"] or time["short_zone"]:
+        if written:
             at = at.replace(tzinfo=self._require_zone(written, at))
         return Moment(at + timedelta(seconds=leap_s), hour_known=True, to_minute=time["first"] is not None)
 

@@ -82,6 +82,8 @@ class RowDoubts:
         self._count_at = columns.place.get("file_count")
         self._stored = [] if says_how_it_ended else list(_list_stored(columns, unread, size_unit, self._size_at))
         self._done = [] if says_how_it_ended else [(at, title) for at, title in unread if counts_done_files(title)]
+        planned = [(at, title) for at, title in unread if _is_of_planned_files(title)]
+        self._planned = [] if says_how_it_ended else planned
         self._missing = [] if says_how_it_ended else list(_list_missing(columns, unread))
         self._expected = [] if says_how_it_ended else list(_list_expected(columns, size_unit))
         self._unnamed = {columns.header[at] for at in statuses.readers}
@@ -92,10 +94,11 @@ class RowDoubts:
 
     def list_unread(self, columns: Columns) -> list[str]:
         """List the titles of columns that hold no quantity, and are read neither for states nor for doubts."""
-        pairs = (*self._remarks, *self._resumed, *self._done, *self._sums, *self._missing, *self._partial)
+        counts = (*self._done, *self._planned, *self._missing)
+        pairs = (*self._remarks, *self._resumed, *counts, *self._sums, *self._partial)
         read = {title for _, title in pairs} | {title for _, title, _ in (*self._stored, *self._expected)}
         read |= self._unnamed
-        return [title for title in columns.unread if title not in read and find_verdict_title(title) is None]
+        return [title for title in columns.unread if title not in read]
 
     def require_none(self, row: Sequence[str]) -> None:
         """Refuse a row without a failure whose remark is one, that went on with an earlier transfer, or copied less.
@@ -154,6 +157,11 @@ class RowDoubts:
                 if _is_less(row[place], row[self._count_at], 1.0):
                     raise InvalidValue(
                         title, f"is {row[place].strip()} of {row[self._count_at].strip()}, and {_ADVICE}"
+                    )
+            for place, title in self._planned:
+                if _is_less(row[self._count_at], row[place], 1.0):
+                    raise InvalidValue(
+                        title, f"is {row[place].strip()}, not {row[self._count_at].strip()}, and {_ADVICE}"
                     )
         if self._sums and differ(*(row[place] for place, _ in self._sums)):
             raise InvalidValue(self._sums[-1][1], f"differs from {self._sums[0][1]}, and {_ADVICE}")
@@ -267,6 +275,11 @@ def _is_of_resumed(title: str) -> bool:
 def _is_of_parts(title: str) -> bool:
     words = set(_list_words(title))
     return "partial" in words and words <= {"partial", "is", "was", "transfer", "file", "only"}
+
+
+def _is_of_planned_files(title: str) -> bool:
+    words = set(_list_words(title))
+    return "files" in words and bool(words & {"expected", "planned"}) and words <= {"files", "expected", "planned"}
 
 
 def _list_missing(columns: Columns, unread: Sequence[tuple[int, str]]) -> Iterator[tuple[int, str]]:

@@ -50,8 +50,18 @@ _NUMBER = re.compile(r"(\d+)(?:\.0*)?(?: *[a-z]+)?", re.IGNORECASE)
 _MOST_AT_ONCE = 1024
 """Larger numbers are of something else, such as the jobs themselves."""
 
+_STATED = re.compile(
+    r"(?<![^\W_])(?:(?:concurrency|parallelism|pipelining)[\"']?(?: *[=:] *|[ _-]?)[\"']?|--transfers[= ]|-cc |cc="
+    r"|cc(?=\d+[ _;,-]p\d))(\d{1,4})(?![^\W_]|\.\d)",
+    re.IGNORECASE,
+)
+"""A setting in a text, such as a command line: ``--transfers 16``, ``cc=2;p=4``, ``cc2_p4``.
+
+``-p`` may be a port, ``cc7`` a system, ``pp200`` an experiment, and ``transfers 12`` any of them.
+"""
+
 _SETTINGS = frozenset({"parallelism", "concurrency", "pipelining"})
-_TOGETHER = re.compile(r"[/+&,]")
+_TOGETHER = re.compile(r"[/+&,×]| x ")
 _SCALED = re.compile(
     r"(?P<head>.*?)[\s_]*[(\[](?:in |[x×*])? *(?:'?0{3}s?|10{2,}s?|1[ ,.'_]0{3}s?|10\^?\d|hundreds?|thousands?"
     r"|millions?|billions?|k|mio\.?|tsd\.?)[)\]]",
@@ -72,6 +82,9 @@ _DIRECTION_OR_FOLDER = frozenset({"dir", "way"})
 _REVERSED = frozenset({"reverse", "reversed"})
 _PARTS = frozenset({"stream", "substream", "chunk"})
 """Of one transfer; parts may be files of their own."""
+
+_SECOND = re.compile(r"\d{4}-\d\d-\d\d.\d\d:\d\d:\d\d|\d{10}")
+"""A date with a time to the second, or an epoch: transfers that begin apart may have the same of any other."""
 
 _COMPRESSED = frozenset({"compressed", "uncompressed", "deflated", "gzipped", "zipped"})
 SIZES = frozenset({"size", "bytes", "length"})
@@ -124,6 +137,9 @@ def _reject_unclear_settings(columns: Columns, rows: Sequence[Sequence[str]]) ->
     for place, title in list_unread(columns):
         if len(settings := {find_quantity(part)[0] for part in _TOGETHER.split(title)}) > 1 and settings <= _SETTINGS:
             raise InvalidValue(title, "holds several settings; give each a column of its own")
+        if not is_identity(title) and (text := next(filter(_states_setting, (row[place] for row in rows)), None)):
+            advice = "give each a column of its own, or leave this one out"
+            raise InvalidValue(title, f"holds settings: {text.strip()[:40]!r}; {advice}")
         if not _may_be_setting(title):
             continue
         texts = {text for row in rows if (text := row[place].strip()).lower() not in UNKNOWN_TEXTS}
@@ -131,6 +147,11 @@ def _reject_unclear_settings(columns: Columns, rows: Sequence[Sequence[str]]) ->
         if 0 not in numbers and any(1 < number <= _MOST_AT_ONCE for number in numbers):
             advice = "call it concurrency or parallelism, or note if it is neither"
             raise InvalidValue(title, f"may count files at once, or streams of each file; {advice}")
+
+
+def _states_setting(text: str) -> bool:
+    """Return whether a text states a setting above 1, which the overlap of the rows would not show."""
+    return any(1 < int(number) <= _MOST_AT_ONCE for number in _STATED.findall(text))
 
 
 def _is_scaled_count(columns: Columns, title: str) -> bool:
@@ -215,17 +236,20 @@ def _reject_parts(columns: Columns, rows: Sequence[Sequence[str]]) -> None:
     ------
     InvalidValue : names the column that numbers them.
     """
-    names = [place for place, title in enumerate(columns.header) if is_identity(title)]
+    keys = [[place] for place, title in enumerate(columns.header) if is_identity(title)]
+    if not keys and "start" in columns.place:
+        keys = [[columns.place[each] for each in ("start", "source", "destination") if each in columns.place]]
+        rows = [row for row in rows if _SECOND.match(row[columns.place["start"]].strip()) is not None]
     for place, title in list_unread(columns):
         words = set(list_words(title))
         if words.isdisjoint(_PARTS) or not words <= _PARTS | _NUMBERED | {"id", "index", "idx"}:
             continue
         numbered = [row for row in rows if row[place].strip().isdecimal()]
-        for name in names:
-            parts = {(row[name].strip(), row[place].strip()) for row in numbered}
-            if len(parts) > len({text for text, _ in parts}):
+        for key in keys:
+            parts = {(tuple(row[at].strip() for at in key), row[place].strip()) for row in numbered}
+            if len(parts) > len({transfer for transfer, _ in parts}):
                 advice = "add them up to a row a transfer, or call it parallelism or chunk_size if it is a setting"
-                raise InvalidValue(title, f"numbers parts of one {columns.header[name]}; {advice}")
+                raise InvalidValue(title, f"numbers parts of one {columns.header[key[0]]}; {advice}")
 
 
 def _reject_compressed_sizes(columns: Columns, rows: Sequence[Sequence[str]]) -> None:

@@ -24,6 +24,10 @@ _SHORTEST_LOGGED_S = 1.0
 _HABIT = 1.25
 """Difference of two penalties that comes from how usual their units are, not from what the rows say."""
 
+_FINER = {"ms": "µs", "µs": "ns"}
+_SLOW_BPS = 1e6
+"""Below it transfers that are worth a log are rare, as 1 Gbit/s is not."""
+
 _AS_PLAUSIBLE = 1.0
 """Difference of two penalties that comes from how long the link may be idle, which decides nothing: 1/3 of a decade."""
 
@@ -42,6 +46,7 @@ def reject_undecided_units(columns: Columns, evidence: Evidence, units: Units, s
     InvalidValue : names the column, and what settles it.
     """
     _reject_undecided_durations(columns, evidence, samples)
+    _reject_fractions(columns, evidence, units, samples)
     _reject_days(columns, evidence, units)
     _reject_undecided_sizes(columns, evidence, units)
     _reject_undecided_scope(columns, evidence, samples)
@@ -62,6 +67,22 @@ def _reject_undecided_durations(columns: Columns, evidence: Evidence, samples: S
         known = evidence.bandwidth is not None or evidence.bandwidth_bps is not None
         advice = DECLARE.format(title=title) + ("" if known else ", or give --bandwidth")
         raise InvalidValue(title, f"may be in s{in_s} or in ms{in_ms}; {advice}")
+
+
+def _reject_fractions(columns: Columns, evidence: Evidence, units: Units, samples: Sequence[Sample]) -> None:
+    """Refuse durations in ms or µs that no rate shows, if the transfers would be slow, and usual in the unit below."""
+    durations = compute_median([sample.duration for sample in samples if sample.duration is not None])
+    finer, rate_bps = _FINER.get(units.duration), compute_logged_rate_bps(units, evidence)
+    if finer is None or rate_bps is None or "duration" in columns.declared or evidence.throughput is not None:
+        return
+    if durations is None or durations * TIME_UNITS[finer] < _SHORTEST_LOGGED_S:
+        return
+    link_bps = evidence.find_link_bps(units)
+    in_finer_bps = rate_bps * TIME_UNITS[units.duration] / TIME_UNITS[finer]
+    if rate_bps < _SLOW_BPS and (link_bps is None or in_finer_bps <= link_bps):
+        title = columns.find_title("duration")
+        either = f"may be in {units.duration} ({format_bps(rate_bps)}) or in {finer} ({format_bps(in_finer_bps)})"
+        raise InvalidValue(title, f"{either}; {_OR_GIVE.format(title=title, unit=finer)}")
 
 
 def _reject_days(columns: Columns, evidence: Evidence, units: Units) -> None:
