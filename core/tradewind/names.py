@@ -68,7 +68,7 @@ def fold_name(name: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", joined).casefold()).split())
 
 
-def require_free_name(name: str, taken: Iterable[str], *, kind: str, field: str = "name") -> None:
+def require_free_name(name: str, taken: Iterable[str], *, kind: str) -> None:
     """Refuse the name of another thing.
 
     Parameters
@@ -83,7 +83,7 @@ def require_free_name(name: str, taken: Iterable[str], *, kind: str, field: str 
     folded = fold_name(name)
     for other in taken:
         if fold_name(other) == folded:
-            raise NameTaken(field, f"is taken: there is {kind} {other!r}")
+            raise NameTaken("name", f"is taken: there is {kind} {other!r}")
 
 
 def find_free_name(name: str, taken: Iterable[str]) -> str:

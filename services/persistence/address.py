@@ -6,8 +6,8 @@ from psycopg.conninfo import conninfo_to_dict
 from tradewind.errors import InvalidValue
 
 
-def parse_libpq_url(libpq_url: str, *, variable: str = "DATABASE_URL") -> dict[str, str]:
-    """Return the parameters of a URL.
+def parse_libpq_url(libpq_url: str) -> dict[str, str]:
+    """Return the parameters of the URL in ``DATABASE_URL``.
 
     Raises
     ------
@@ -16,5 +16,5 @@ def parse_libpq_url(libpq_url: str, *, variable: str = "DATABASE_URL") -> dict[s
     try:
         found = conninfo_to_dict(libpq_url)
     except psycopg.ProgrammingError as wrong:
-        raise InvalidValue(variable, f"must be an address that libpq understands: {str(wrong).strip()}") from None
+        raise InvalidValue("DATABASE_URL", f"must be an address that libpq understands: {str(wrong).strip()}") from None
     return {name: str(value) for name, value in found.items()}

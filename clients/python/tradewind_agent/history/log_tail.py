@@ -11,6 +11,7 @@ import io
 import os
 import re
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fnmatch import fnmatch
@@ -88,11 +89,13 @@ class LogFile:
 
     def __init__(self, path: Path, known: Position | None) -> None:
         self.path = path
-        self._file = path.open("rb")
-        status = os.fstat(self._file.fileno())
-        self.id = format_file_id(status)
-        self.written_at = datetime.fromtimestamp(status.st_mtime, UTC)
-        self.position = self._check_position(known)
+        with ExitStack() as opening:  # a stale network file opens, and cannot be looked at
+            self._file = opening.enter_context(path.open("rb"))
+            status = os.fstat(self._file.fileno())
+            self.id = format_file_id(status)
+            self.written_at = datetime.fromtimestamp(status.st_mtime, UTC)
+            self.position = self._check_position(known)
+            opening.pop_all()
 
     def __enter__(self) -> Self:
         return self

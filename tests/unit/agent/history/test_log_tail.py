@@ -1,5 +1,7 @@
+import errno
 import os
 
+import psutil
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -146,3 +148,18 @@ def test_any_way_of_growing_gives_every_entire_line_once(tmp_path_factory, piece
     assert taken == written[: written.rfind(b"\n") + 1]
     if position is not None:
         assert position.row == taken.count(b"\n") + 1
+
+
+def test_a_log_that_cannot_be_looked_at_leaves_no_file_open(log, monkeypatch):
+    log.write_text("one\n")
+
+    def fail(_):
+        raise OSError(errno.ESTALE, "stale file handle")
+
+    before = psutil.Process().num_fds()
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fstat", fail)
+        with pytest.raises(OSError, match="stale") as caught:
+            LogFile(log, None)
+    assert psutil.Process().num_fds() == before
+    assert caught.value.errno == errno.ESTALE, "until here the frame, and a file in it, would be alive"
