@@ -154,6 +154,9 @@ class QuoteRepository(Protocol):
     def add(self, quotes: Collection[StoredQuote]) -> None:
         """Store the quotes that are not stored yet."""
 
+    def find_stored(self, transfer_ids: Collection[UUID]) -> Collection[UUID]:
+        """Return those of some transfers whose quote is stored; each was given within the last day."""
+
     def sum_demand(self, since: datetime) -> Sequence[Demand]:
         """Return the transfers that succeeded since a time, summed by tier, energy basis and outcome."""
 

@@ -1,14 +1,14 @@
 """Spending limits of customers: the most that the transfers of a month may cost.
 
 What is spent is what the statement of the month has so far, and the quotes whose transfers are not on it yet. A process
-counts what it quoted itself from that moment on. It reads the sum of the month again in the background, so that other
-processes' quotes count a few seconds later.
+counts what it quoted itself from that moment on, until it is stored. It reads the sum of the month again in the
+background, so that other processes' quotes count a few seconds later.
 """
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import partial
 from typing import NamedTuple
@@ -31,8 +31,8 @@ SHARE_OF_TIME = 20.0
 MOST_STALE_S = 600.0
 """A sum that nobody needed for so long is read before it counts."""
 
-JOURNALLED_WITHIN_S = 60.0
-"""The process itself counts what it quoted, until the journal surely has it."""
+RESERVED_FOR = timedelta(hours=1)
+"""A quote reserves its amount for so long while no transfer of it is known, stored or not."""
 
 NOTHING = Spending(Decimal(0), Decimal(0))
 
@@ -63,13 +63,13 @@ class NotedSpending(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """A sum that was read. It has no quotes that the process gave after ``counts_until_s``, of its own clock."""
+    """A sum that was read. Of the quotes of this process it has those of ``stored`` transfers."""
 
     month: Month
     currency: str
     spending: Spending
     until_s: float
-    counts_until_s: float
+    stored: Collection[UUID]
 
 
 class _Given(NamedTuple):
@@ -81,8 +81,14 @@ class _Given(NamedTuple):
     at_s: float
 
 
+def _add(spending: Spending, given: Iterable[_Given], currency: str) -> Spending:
+    """Return what is spent together with quotes that it has not."""
+    own = sum((each.amount for each in given if each.currency == currency), Decimal(0))
+    return Spending(spending.billed, spending.reserved + own)
+
+
 class SpendingLimits:
-    """The spending limits of one process.
+    """The spending limits of one process, which counts the quotes that it gave itself until they are stored.
 
     Parameters
     ----------
@@ -154,26 +160,28 @@ class SpendingLimits:
     def _add_given(self, read: _Read | None, limit: SpendingLimit) -> Spending:
         """Return what is spent with the quotes of this process that the sum has not; forget those that it has."""
         given = self._given.get(limit.customer_id, [])
-        if read is not None:
-            given[:] = [each for each in given if each.at_s > read.counts_until_s]
-        counted = NOTHING if read is None else read.spending
-        own = sum((each.amount for each in given if each.currency == limit.currency), Decimal(0))
-        return Spending(counted.billed, counted.reserved + own)
+        stored = () if read is None else read.stored
+        given[:] = [each for each in given if each.transfer_id not in stored and self._is_reserved(each)]
+        return _add(NOTHING if read is None else read.spending, given, limit.currency)
+
+    def _is_reserved(self, given: _Given) -> bool:
+        return given.at_s > self._monotonic() - RESERVED_FOR.total_seconds()
 
     def _load(self, tenant_id: UUID, limit: SpendingLimit, month: Month) -> _Read:
         started_s = self._monotonic()
-        counts_until_s = started_s - JOURNALLED_WITHIN_S
-        given = tuple(self._given.get(limit.customer_id, ()))
-        without = [each.transfer_id for each in given if each.at_s > counts_until_s]
+        given = [each for each in tuple(self._given.get(limit.customer_id, ())) if self._is_reserved(each)]
         with self._units(tenant_id) as uow:
+            # Asked for first: a quote that is stored between the two counts as given, and not in the sum.
+            stored = uow.quotes.find_stored([each.transfer_id for each in given])
+            waiting = [each for each in given if each.transfer_id not in stored]
+            without = [each.transfer_id for each in waiting]
             found = uow.usage.list_spent(month, customer_id=limit.customer_id, without=without)
         spending = found.get((limit.customer_id, limit.currency), NOTHING)
         ended_s = self._monotonic()
         until_s = ended_s + max(FRESH_S, SHARE_OF_TIME * (ended_s - started_s))
-        read = _Read(month, limit.currency, spending, until_s, counts_until_s)
+        read = _Read(month, limit.currency, spending, until_s, stored)
         self._read[limit.customer_id] = read
-        own = sum((each.amount for each in given if each.transfer_id in set(without)), Decimal(0))
-        self._note(tenant_id, Spent(month, Spending(spending.billed, spending.reserved + own), limit))
+        self._note(tenant_id, Spent(month, _add(spending, waiting, limit.currency), limit))
         return read
 
     def _note(self, tenant_id: UUID, spent: Spent) -> None:

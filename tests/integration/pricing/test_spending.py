@@ -15,7 +15,6 @@ import psycopg
 import pytest
 import redis
 
-from services.application.billing import spending
 from services.application.billing.price_list import SpendingLimit
 from services.application.billing.spending import NOTHING, SpendingLimits
 from services.application.billing.usage import Month
@@ -58,9 +57,7 @@ def test_customer_spends_up_to_its_limit(
     learned: Tenant,
     provider: httpx.Client,
     store: redis.Redis,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(spending, "JOURNALLED_WITHIN_S", 0.0)  # the journal has the quotes before the sum is read
     publish_with_credit(provider)
     one, two, other = new_key(provider), new_key(provider), new_key(provider)
     with as_key(api, one) as first, as_key(api, two) as second, as_key(api, other) as curious:
@@ -180,10 +177,15 @@ def test_no_request_waits_for_a_sum_while_an_older_one_is_known(learned: Tenant,
             await spend(transfer_id=uuid4())
         may_read.set()
         await lookups.run(("spent", limit.customer_id, Month.of(now)), lambda: None)  # waits for the one that runs
-        await spend(transfer_id=uuid4())  # the journal never got the first quote, and the new sum is without it
+        with pytest.raises(SpendingLimitReached):
+            await spend(transfer_id=uuid4())  # the journal has stored neither, and the new sum is without them
+        now_s[0] = 3_650.0
+        await spend(transfer_id=uuid4())  # the first has expired
+        with pytest.raises(SpendingLimitReached):
+            await spend(transfer_id=uuid4())
 
     asyncio.run(spend_over_time())
-    assert reads == [0.0, 100.0]
+    assert reads == [0.0, 100.0, 3_650.0]
 
 
 def test_transfers_that_run_count(

@@ -46,6 +46,13 @@ _DEMAND = text(
     """
 )
 
+_STORED = text(
+    """
+    SELECT transfer_id FROM quotes
+     WHERE transfer_id = ANY(CAST(:ids AS uuid[])) AND at > now() - CAST('1 day' AS interval)
+    """
+)
+
 
 class Quotes:
     """Quotes of one tenant.
@@ -67,6 +74,12 @@ class Quotes:
             insert(quotes).on_conflict_do_nothing(),
             [{"tenant_id": self._tenant_id, **each._asdict()} for each in new],
         )
+
+    def find_stored(self, transfer_ids: Collection[UUID]) -> Collection[UUID]:
+        """Return those of some transfers whose quote is stored; each was given within the last day."""
+        if not transfer_ids:
+            return frozenset()
+        return frozenset(self._connection.execute(_STORED, {"ids": list(transfer_ids)}).scalars())
 
     def sum_demand(self, since: datetime) -> Sequence[Demand]:
         """Return the transfers that began since then and succeeded, by tier, customer, energy basis and whether

@@ -8,6 +8,7 @@ from uuid import UUID
 from pydantic import TypeAdapter
 from sqlalchemy import Connection, Row, select, text
 
+from services.application.billing.spending import RESERVED_FOR
 from services.application.billing.statements import Sheet
 from services.application.billing.usage import Billing, Holder, Month, Spending, UsageLine, UsageTransfer
 from services.persistence.repositories.billing.usage_rules_sql import QUOTE_FORM
@@ -24,9 +25,6 @@ QUOTED_AFTER = timedelta(days=1)
 
 LOGGED_BEFORE = timedelta(days=31)
 """A transfer counts for a month unless it was logged as one that began within so long before."""
-
-RESERVED_FOR = timedelta(hours=1)
-"""A quote counts as spent for so long while no transfer of it is known."""
 
 ROWS_AT_ONCE = 1_000
 
