@@ -12,12 +12,12 @@ from services.application.logs.rows import AcceptedRow, KnownLink
 from services.persistence.bulk_copy import COLUMNS
 from tests.records import record
 from tests.stack import Tenant
-from tradewind.wire.records import parse_row
+from tradewind.wire.records import HIGHEST_QUANTITY, parse_row
 
 LINK = KnownLink(UUID(int=1))
 names = st.text(st.characters(codec="utf-8", min_codepoint=32), min_size=1, max_size=50)
 texts = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=80)
-positive = st.floats(min_value=5e-324, allow_infinity=False)
+positive = st.floats(min_value=5e-324, max_value=HIGHEST_QUANTITY)
 counts = st.integers(0, 2**63 - 1)
 
 
