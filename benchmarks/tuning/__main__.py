@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.support.command import run_command
+from benchmarks.support.engine_files import DOWNLOADING
 from benchmarks.support.precedence import take_precedence
 from benchmarks.support.report import (
     ROOT,
@@ -65,20 +66,8 @@ QUICK_VARIANT, QUICK_SLA_VARIANT = "falcon", "slaee"
 TRACES = "trace"
 """Name of all cases of ``--data`` together."""
 
-_ENGINE = "clients/python/tradewind_agent/engine"
 _PARTS = {
-    # What moves the bytes of downloads; transfers here list nothing, and send nothing.
-    "engine": (
-        *(f"{_ENGINE}/{folder}" for folder in ("dealing", "http", "local", "origin")),
-        *(
-            f"{_ENGINE}/{module}.py"
-            for module in (
-                *("download", "engine", "file_transfer", "jobs", "options", "path_sample", "plain_transfer"),
-                *("pool", "progress", "range_read", "request_pipeline", "sent_alone", "skipping", "transfer_host"),
-            )
-        ),
-        "benchmarks/tuning/driver.py",
-    ),
+    "engine": (*DOWNLOADING, "benchmarks/tuning/driver.py"),
     "controller": (
         *(
             "core/tradewind/tuning",

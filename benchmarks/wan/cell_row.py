@@ -16,6 +16,9 @@ from benchmarks.wan.runs import Row
 FASTEST = f"best {TRADEWIND.name}"
 """The static setting of our engine that the search has found, measured in runs of its own."""
 
+OURS_ALONE = "ours without history"
+"""Our engine without a service: only rules and what it sees while it runs decide."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:

@@ -9,10 +9,11 @@ from functools import partial
 from benchmarks.testbed.errors import EmulationBroke
 from benchmarks.testbed.peers import Peer
 from benchmarks.wan.arena import Arena, Contender
-from benchmarks.wan.cell_row import FASTEST, CellMeasurements, Plan, make_cell_row
+from benchmarks.wan.cell_row import FASTEST, OURS_ALONE, CellMeasurements, Plan, make_cell_row
 from benchmarks.wan.cell_runner import FINAL, CellRunner, build_static_contender
 from benchmarks.wan.knowledge import digest_logs
 from benchmarks.wan.learned_service import run_learned_service
+from benchmarks.wan.repeats import run_repeats
 from benchmarks.wan.runs import Row, RunLog
 from benchmarks.wan.search import FIRST, find_leading_settings
 from tradewind.parameters import Parameters
@@ -50,14 +51,11 @@ def run_cell(arena: Arena, log: RunLog, plan: Plan) -> Row:
     with _run_services(arena, plan, runner.measured) as services:
         contenders = [
             *(Contender(name=peer.name, peer=peer) for peer in arena.cell.peers),
+            Contender(name=OURS_ALONE, peer=engine),
             *_list_tuned_contenders(services, arena),
             *oracles,
         ]
-        for repeat in range(plan.repeats):
-            # Each repeat starts with another contender, so that slow times of the machine affect all equally.
-            for contender in contenders[repeat % len(contenders) :] + contenders[: repeat % len(contenders)]:
-                row = runner.run(contender, f"repeat {repeat}", plan.cut_s)
-                runner.measured.runs.setdefault(contender.name, []).append(row)
+        runner.measured.runs = run_repeats(runner, contenders, plan, {peer.name for peer in arena.cell.peers})
     runner.measured.minutes = (time.monotonic() - started_s) / 60
     if not all(row["bytes_done"] for row in runner.measured.runs[FASTEST]):
         raise EmulationBroke(f"{arena.cell.name}: the best setting moved nothing; this machine is too busy to measure")

@@ -1,25 +1,22 @@
 """Ours without history next to today's tools at their defaults, over paths that are not in the table."""
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from benchmarks.support.direction import Direction
 from benchmarks.support.report import Value
 from benchmarks.testbed.data_sets import Kind
 from benchmarks.testbed.path_spec import PathSpec
 from benchmarks.wan.arena import Arena, Contender
-from benchmarks.wan.cell_row import Plan
+from benchmarks.wan.cell_row import OURS_ALONE, Plan
 from benchmarks.wan.cell_runner import CellRunner
 from benchmarks.wan.cells import Cell
-from benchmarks.wan.runs import Row, RunLog
+from benchmarks.wan.repeats import run_repeats
+from benchmarks.wan.runs import RunLog
 from tradewind.errors import InvalidValue
 from tradewind.units import parse_bps, parse_seconds
 
-OURS_ALONE = "ours without history"
 PERCENT = 100.0
-
-REPEATED_FROM = 0.8
-"""Share of the best default's first run from which on a tool runs again: one below cannot become the best."""
 
 
 def parse_cells(
@@ -45,40 +42,20 @@ def parse_cells(
 
 
 def run_without_history(arena: Arena, log: RunLog, plan: Plan) -> dict[str, Value]:
-    """Return a line of medians, Mbit/s; runs that ``log`` has are not made again.
-
-    Tools that cannot become the best default, by their first run, have that one alone.
-    """
-    runner = CellRunner(arena, log, plan)
+    """Return a line of medians, Mbit/s; runs that ``log`` has are not made again."""
+    defaults = {peer.name for peer in arena.cell.peers}
     contenders = [
         Contender(name=OURS_ALONE, peer=arena.cell.engine),
         *(Contender(name=peer.name, peer=peer) for peer in arena.cell.peers),
     ]
-    runs: dict[str, list[Row]] = {}
-    for repeat in range(plan.repeats):
-        first = repeat % len(contenders)  # slow times of the machine affect all equally
-        for contender in contenders[first:] + contenders[:first]:
-            runs.setdefault(contender.name, []).append(runner.run(contender, f"repeat {repeat}", plan.cut_s))
-        contenders = [each for each in contenders if each.name in list_repeated(runs)]
+    runs = run_repeats(CellRunner(arena, log, plan), contenders, plan, defaults)
     medians_bps = {name: statistics.median(row["throughput_bps"] for row in rows) for name, rows in runs.items()}
-    best_bps = _find_best_default_bps(medians_bps)
+    best_bps = max(medians_bps[name] for name in defaults)
     line: dict[str, Value] = {"case": arena.cell.name}
     line |= {name: bps / 1e6 for name, bps in medians_bps.items()}
     line["failed_runs"] = sum(row["exit_code"] not in (0, None) for row in runs[OURS_ALONE])
     line["vs_best_default"] = medians_bps[OURS_ALONE] / best_bps if best_bps else None
     return line
-
-
-def list_repeated(runs: Mapping[str, Sequence[Row]]) -> set[str]:
-    """Return the names of ours and of each tool that may become the best default."""
-    first_bps = {name: float(rows[0]["throughput_bps"]) for name, rows in runs.items()}
-    least_bps = REPEATED_FROM * _find_best_default_bps(first_bps)
-    has_failed = {name for name, rows in runs.items() if rows[0]["exit_code"] not in (0, None)}
-    return {name for name, bps in first_bps.items() if name == OURS_ALONE or name in has_failed or bps >= least_bps}
-
-
-def _find_best_default_bps(bps_by_name: Mapping[str, float]) -> float:
-    return max(bps for name, bps in bps_by_name.items() if name != OURS_ALONE)
 
 
 def summarise_without_history(lines: Sequence[dict[str, Value]]) -> dict[str, Value]:

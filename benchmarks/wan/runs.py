@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.support.direction import Direction
+from benchmarks.support.engine_files import DOWNLOADING, UPLOADING
 from benchmarks.support.sources import digest_parts
 
 Row = dict[str, Any]
@@ -15,7 +16,7 @@ UPLOADS = "uploads"
 """The part that only uploads depend on."""
 
 _CORE, _AGENT = "core/tradewind", "clients/python/tradewind_agent"
-_ENGINE = (f"{_AGENT}/engine", f"{_AGENT}/copy/moving.py")
+_ENGINE = (*DOWNLOADING, f"{_AGENT}/copy/moving.py")
 PARTS: Mapping[str, tuple[str, ...]] = {
     "engine": _ENGINE,
     "controller": (
@@ -43,7 +44,7 @@ PARTS: Mapping[str, tuple[str, ...]] = {
         ),
         f"{_AGENT}/meters/cpu_model.py",
     ),
-    UPLOADS: ("benchmarks/testbed/uploads",),
+    UPLOADS: (*UPLOADING, "benchmarks/testbed/uploads"),
     "harness": (
         "benchmarks/support/precedence.py",
         "benchmarks/support/wakefulness.py",
@@ -57,6 +58,7 @@ PARTS: Mapping[str, tuple[str, ...]] = {
                 "learned_service",
                 "lessons",
                 "cell_runner",
+                "repeats",
                 "search",
             )
         ),

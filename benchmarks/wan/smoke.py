@@ -9,7 +9,7 @@ from pathlib import Path
 from benchmarks.support.direction import Direction
 from benchmarks.testbed.data_sets import Kind, SizeLists
 from benchmarks.wan.arena import Contender, set_up_arena
-from benchmarks.wan.cell_row import FASTEST, CellMeasurements, Plan, make_cell_row, make_run_row
+from benchmarks.wan.cell_row import FASTEST, OURS_ALONE, CellMeasurements, Plan, make_cell_row, make_run_row
 from benchmarks.wan.cell_run import OURS, OURS_MIN_DYNAMIC, OURS_MIN_ENERGY, OURS_ON_UNKNOWN_PATH
 from benchmarks.wan.cell_runner import FINAL
 from benchmarks.wan.cells import Cell
@@ -52,6 +52,7 @@ def run_smallest_cell(cell: Cell, folder: Path, *, seed: int, hashes: dict[str, 
     ) as arena:
         for contender in contenders:
             measured.runs[contender.name] = [make_run_row(arena, contender, FINAL, arena.run(contender, cut_s=CUT_S))]
-        measured.runs[OURS_ON_UNKNOWN_PATH] = measured.runs[OURS]  # both choose by rules where nothing was learned
+        for name in (OURS_ALONE, OURS_ON_UNKNOWN_PATH):  # all choose by rules where nothing was learned
+            measured.runs[name] = measured.runs[OURS]
         measured.frugal = measured.runs[FASTEST]
         return make_cell_row(arena, plan, measured)

@@ -9,6 +9,7 @@ import pytest
 from benchmarks.support.direction import Direction
 from benchmarks.support.sources import digest_parts, strip_python
 from benchmarks.testbed.path_spec import PathCounters
+from benchmarks.wan.cell_row import OURS_ALONE
 from benchmarks.wan.cell_runner import make_judge
 from benchmarks.wan.cells import ALL_CELLS
 from benchmarks.wan.runs import UPLOADS, RunLog, digest_sources, digest_sources_of_rules, select_digests
@@ -104,6 +105,7 @@ def a_cell(name: str, tuned_mbps: float, oracle_mbps: float, **defaults_mbps: fl
     contenders |= {"tuned": figures(tuned_mbps, 60.0), "tuned min_energy": figures(tuned_mbps, 40.0)}
     contenders |= {"tuned min_energy, dynamic basis": figures(tuned_mbps, 40.0)}
     contenders |= {"tuned unseen": figures(0.9 * tuned_mbps, 60.0)}
+    contenders |= {OURS_ALONE: figures(0.8 * tuned_mbps, 60.0)}
     least = {"dynamic_j_per_gb": 30.0, "of_fastest_j_per_gb": 60.0 if oracle_mbps > 50 else 31.0}
     return {"cell": name, "contenders": contenders, "least_dynamic_energy": least}
 
@@ -119,12 +121,15 @@ def test_the_summary_compares_with_the_oracle_and_the_best_default():
     assert figures["unseen_fraction_min"] == pytest.approx(0.9 * 0.8)
     assert figures["vs_best_default_min"] == pytest.approx(45 / 46)
     assert figures["cells_above_best_default"] == 1
+    assert figures["alone_vs_best_default_min"] == pytest.approx(0.8 * 45 / 46)
+    assert figures["alone_vs_best_default_median"] == pytest.approx(0.8 * (45 / 46 + 80 / 50) / 2)
+    assert figures["dynamic_energy_vs_best_default_median"] == pytest.approx(0.4)
     assert figures["html_60ms_vs_rclone"] == pytest.approx(4.0)
     assert figures["html_60ms_vs_wget"] == pytest.approx(8.0)
     assert figures["energy_vs_best_default_max"] == pytest.approx(0.4)
     assert figures["energy_vs_rclone_median"] == pytest.approx(0.4)
     assert figures["cells_with_30_percent_to_save"] == 1
-    assert figures["cells_saving_30_percent"] == 0
+    assert figures["cells_saving_30_percent"] == figures["saving_share"] == 0
     assert figures["dynamic_saving_min"] == pytest.approx(1 - 40 / 50)
     assert figures["unseen_ticks_max"] == pytest.approx(6.0)
     assert figures["cells_missing"] == 24 - 2
