@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
 
+from benchmarks.support.engine_files import DOWNLOADING, UPLOADING
+
 ENGINE = ("clients/python/tradewind_agent/engine", "clients/python/tradewind_agent/copy")
 CONTROLLER = ("core/tradewind/tuning", "core/tradewind/learning", "core/tradewind/model.py", "core/tradewind/tiers")
 LEARNING = ("core/tradewind/learning", "core/tradewind/grid", "core/tradewind/cluster.py", "core/tradewind/model.py")
@@ -186,7 +188,7 @@ PLAN = (
     Planned(
         name="tuning",
         minutes=180,
-        measures=(*CONTROLLER, *ENGINE, *EMULATION, "benchmarks/tuning"),
+        measures=(*CONTROLLER, *DOWNLOADING, *EMULATION, "benchmarks/tuning"),
         figures=_figures(
             lower=("sla_shortfall", "oscillation"),
             higher=("oracle_fraction_after_5_ticks", "jain", "competitor_share"),
@@ -195,7 +197,7 @@ PLAN = (
     Planned(
         name="wan",
         minutes=890,
-        measures=(*CONTROLLER, *ENGINE, *EMULATION, "benchmarks/wan"),
+        measures=(*CONTROLLER, *DOWNLOADING, *UPLOADING, *EMULATION, "benchmarks/wan"),
         needs_data=True,
     ),
     Planned(
