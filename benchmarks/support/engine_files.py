@@ -1,6 +1,6 @@
 """The files of our engine that a figure of downloads or of uploads depends on.
 
-Listings and relays are left out: no measured second passes there, and a mend of an index would make hours of
+Listings and relays are left out: no measured second passes there, and the correction of an index would make hours of
 measurement stale.
 """
 

@@ -16,7 +16,7 @@ def run_repeats(
 ) -> dict[str, list[Row]]:
     """Return the runs by contender; those that were measured before are not made again.
 
-    ``defaults`` : names of tools at their defaults, of which each repeats as long as it may become the best one.
+    ``defaults`` : names of tools at their defaults. Each repeats as long as it may become the best one.
     """
     runs: dict[str, list[Row]] = {}
     for repeat in range(plan.repeats):
