@@ -176,7 +176,9 @@ def build_container(*, database_url: str, redis_url: str, options: Options | Non
             session_client, limits=options.session_limits, trace=lambda: carried().get("traceparent", "")
         )
         lookups = SingleFlight()
-        quotes = QuoteRecorder(session_client, partial(_log_waiting_quotes, log), time.time)
+        quotes = QuoteRecorder(
+            session_client, partial(_log_waiting_quotes, log), partial(_log_dropped_quotes, log), time.time
+        )
         owners = OwnerLookups(store.unit_of_work, quotes.find_key, lookups, time.monotonic)
         computing, passwords, metrics = YieldingProcesses(), Passwords(), Metrics.create()
         upload_storage = UploadStorage(database_url, options.patience, dispatcher)
@@ -305,6 +307,10 @@ def _log_failed_look(log: FilteringBoundLogger, error: Exception) -> None:
 
 def _log_waiting_quotes(log: FilteringBoundLogger, error: Exception) -> None:
     log.warning(Event.QUOTES_WAIT, reason=str(error))
+
+
+def _log_dropped_quotes(log: FilteringBoundLogger, dropped: int) -> None:
+    log.error(Event.QUOTES_DROPPED, dropped=dropped, reason="nothing takes them, and there is no room for more")
 
 
 def _query_login(store: Store) -> Callable[[UUID, bool], StoredLogin]:
