@@ -43,7 +43,7 @@ from services.observability.tracing import Tracing
 from services.persistence.patience import PATIENCE_OF_REQUESTS, Patience
 from services.persistence.store import Store
 from services.persistence.warehouse.views import Warehouse
-from services.queue.dispatcher import PATIENCE_S, Dispatcher, create_job_publisher
+from services.queue.dispatcher import TIMEOUT_S, Dispatcher, create_job_publisher
 from services.queue.notices import NoticeListener
 from services.queue.queued_state import QueuedStates
 from services.queue.quote_recorder import QuoteRecorder
@@ -60,7 +60,7 @@ from services.upload_storage import UploadStorage
 if TYPE_CHECKING:
     from services.openid.provider import OpenIdProvider
 
-SESSION_PATIENCE_S = 1.0
+SESSION_TIMEOUT_S = 1.0
 """How long a heartbeat waits for a store of sessions that does not answer, before it is answered without."""
 
 
@@ -176,7 +176,9 @@ def build_container(*, database_url: str, redis_url: str, options: Options | Non
             session_client, limits=options.session_limits, trace=lambda: carried().get("traceparent", "")
         )
         lookups = SingleFlight()
-        quotes = QuoteRecorder(session_client, partial(_log_waiting_quotes, log), time.time)
+        quotes = QuoteRecorder(
+            session_client, partial(_log_waiting_quotes, log), partial(_log_dropped_quotes, log), time.time
+        )
         owners = OwnerLookups(store.unit_of_work, quotes.find_key, lookups, time.monotonic)
         computing, passwords, metrics = YieldingProcesses(), Passwords(), Metrics.create()
         upload_storage = UploadStorage(database_url, options.patience, dispatcher)
@@ -227,10 +229,10 @@ def build_container(*, database_url: str, redis_url: str, options: Options | Non
 def _build_redis_clients(redis_url: str) -> tuple[redis.Redis, redis.asyncio.Redis]:
     """Return the client of threads, and that of sessions, which has less patience."""
     client = redis.Redis.from_url(
-        redis_url, socket_timeout=PATIENCE_S, socket_connect_timeout=PATIENCE_S, health_check_interval=30
+        redis_url, socket_timeout=TIMEOUT_S, socket_connect_timeout=TIMEOUT_S, health_check_interval=30
     )
     sessions = redis.asyncio.Redis.from_url(
-        redis_url, socket_timeout=SESSION_PATIENCE_S, socket_connect_timeout=SESSION_PATIENCE_S
+        redis_url, socket_timeout=SESSION_TIMEOUT_S, socket_connect_timeout=SESSION_TIMEOUT_S
     )
     return client, sessions
 
@@ -305,6 +307,10 @@ def _log_failed_look(log: FilteringBoundLogger, error: Exception) -> None:
 
 def _log_waiting_quotes(log: FilteringBoundLogger, error: Exception) -> None:
     log.warning(Event.QUOTES_WAIT, reason=str(error))
+
+
+def _log_dropped_quotes(log: FilteringBoundLogger, dropped: int) -> None:
+    log.error(Event.QUOTES_DROPPED, dropped=dropped, reason="nothing takes them, and there is no room for more")
 
 
 def _query_login(store: Store) -> Callable[[UUID, bool], StoredLogin]:

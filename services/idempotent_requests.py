@@ -25,7 +25,7 @@ from tradewind.errors import Conflict
 from tradewind.units import KIB
 
 LONGEST_TOKEN = 200
-PATIENCE_S, LOOK_S = 10.0, 0.05
+TIMEOUT_S, POLL_INTERVAL_S = 10.0, 0.05
 """How long a second one waits for the answer of the first, and how often it looks."""
 
 LONGEST_ANSWER_BYTES = 64 * KIB
@@ -72,14 +72,14 @@ async def claim(parts: Container, tenant_id: UUID, key: SubmissionKey) -> Respon
         return None
     if (answer := _read_answer(earlier, key)) is not None:
         return answer
-    until = asyncio.get_running_loop().time() + PATIENCE_S
+    until = asyncio.get_running_loop().time() + TIMEOUT_S
     async with parts.repeated_slots.hold(tenant_id):  # each look takes a thread and a transaction
         while (earlier := await run_in_threadpool(_claim, parts, tenant_id, key)) is not None:
             if (answer := _read_answer(earlier, key)) is not None:
                 return answer
             if parts.clock.now() - earlier.at > LOST_AFTER or asyncio.get_running_loop().time() > until:
                 raise Conflict("the same was sent before, and its answer is not known; look whether it was done")
-            await asyncio.sleep(LOOK_S)
+            await asyncio.sleep(POLL_INTERVAL_S)
     return None
 
 

@@ -16,7 +16,7 @@ from services.application.transfers.heartbeat_consumer import HeartbeatConsumer
 from services.application.transfers.stream_consumer import EntryStream, StreamEntry
 from services.observability.tracing import Tracing
 from services.persistence.store import Store
-from services.queue.dispatcher import PATIENCE_S, Dispatcher, create_job_publisher
+from services.queue.dispatcher import TIMEOUT_S, Dispatcher, create_job_publisher
 from services.queue.entry_stream import RedisEntryStream
 from services.queue.quote_recorder import QUOTES
 from services.settings import Settings
@@ -59,7 +59,7 @@ class WorkerParts:
         tracing: Tracing | None = None,
     ) -> Self:
         """Create the parts; connections are opened when first used."""
-        client = redis.Redis.from_url(redis_url, socket_timeout=PATIENCE_S, socket_connect_timeout=PATIENCE_S)
+        client = redis.Redis.from_url(redis_url, socket_timeout=TIMEOUT_S, socket_connect_timeout=TIMEOUT_S)
         dispatcher = Dispatcher(
             create_job_publisher(redis_url), client, log, dict if tracing is None else tracing.build_headers
         )

@@ -12,7 +12,7 @@ SSL_REQUEST = bytes.fromhex("0000000804d2162f")
 """Requests TLS of a PostgreSQL server; it answers ``S`` if it has it."""
 
 EXPIRED = 10  # X509_V_ERR_CERT_HAS_EXPIRED of OpenSSL
-PATIENCE_S = 2.0
+TIMEOUT_S = 2.0
 
 
 def has_expired(error: BaseException | None) -> bool:
@@ -33,7 +33,7 @@ def _has_expired(host: str, port: int, values: Mapping[str, str]) -> bool:
     with contextlib.suppress(OSError):  # an unreadable file of authorities raises it too
         context = ssl.create_default_context(cafile=_find_authorities(values["sslrootcert"]))
         context.check_hostname = False  # another reason, which libpq reports
-        with socket.create_connection((host, port), timeout=PATIENCE_S) as plain:
+        with socket.create_connection((host, port), timeout=TIMEOUT_S) as plain:
             plain.sendall(SSL_REQUEST)
             if plain.recv(1) != b"S":
                 return False

@@ -21,7 +21,7 @@ JOBS_QUEUE = "celery"
 JOURNAL_QUEUE = "journal"
 """Queue of the journals of heartbeats and quotes, with workers of its own, so that no fit delays it."""
 
-PATIENCE_S = 2.0
+TIMEOUT_S = 2.0
 """How long a request may wait for a broker that does not answer."""
 
 
@@ -29,8 +29,8 @@ def create_job_publisher(redis_url: str) -> Celery:
     """Return a Celery application that only sends: the workers define the tasks."""
     celery = Celery("tradewind", broker=redis_url, set_as_current=False)
     celery.conf.update(
-        broker_connection_timeout=PATIENCE_S,
-        broker_transport_options={"socket_timeout": PATIENCE_S, "socket_connect_timeout": PATIENCE_S},
+        broker_connection_timeout=TIMEOUT_S,
+        broker_transport_options={"socket_timeout": TIMEOUT_S, "socket_connect_timeout": TIMEOUT_S},
         task_ignore_result=True,
         task_serializer="json",
     )

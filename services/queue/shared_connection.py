@@ -33,9 +33,9 @@ class SharedConnection:
     def __init__(self, client: redis.asyncio.Redis) -> None:
         self._pool = client.connection_pool
         self._connection: AbstractConnection | None = None
-        self._patience_s: float | None = self._pool.connection_kwargs.get("socket_timeout")
+        self._timeout_s: float | None = self._pool.connection_kwargs.get("socket_timeout")
         self._waiting: list[_PendingCommand] = []
-        self._talking: asyncio.Task[None] | None = None
+        self._sender: asyncio.Task[None] | None = None
 
     async def execute(self, *command: bytes | str | float) -> Any:
         """Return the answer to a command.
@@ -47,11 +47,11 @@ class SharedConnection:
         """
         pending = _PendingCommand(encode_command(command), asyncio.get_running_loop().create_future())
         self._waiting.append(pending)
-        if self._talking is None:
-            self._talking = asyncio.create_task(self._talk())
+        if self._sender is None:
+            self._sender = asyncio.create_task(self._send_all())
         return await pending.answer
 
-    async def _talk(self) -> None:
+    async def _send_all(self) -> None:
         """Send commands until none is queued."""
         batch: list[_PendingCommand] = []
         try:
@@ -59,7 +59,7 @@ class SharedConnection:
                 batch, self._waiting = self._waiting, []
                 await self._deliver(batch)
         finally:
-            self._talking = None
+            self._sender = None
             for each in (*batch, *self._waiting):  # none, unless this task was cancelled
                 each.fail(ConnectionLost("the line was closed"))
 
@@ -70,7 +70,7 @@ class SharedConnection:
         may_be_stale = self._connection is not None
         while True:
             try:
-                async with asyncio.timeout(self._patience_s):
+                async with asyncio.timeout(self._timeout_s):
                     await self._exchange(batch)
             except (RedisError, OSError) as gone:
                 self._connection = None
@@ -94,7 +94,7 @@ class SharedConnection:
                     if not each.answer.done():
                         each.answer.set_result(answer)
         except BaseException:
-            connection.socket_timeout = self._patience_s
+            connection.socket_timeout = self._timeout_s
             await connection.disconnect(nowait=True)
             await self._pool.release(connection)
             raise

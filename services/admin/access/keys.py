@@ -87,14 +87,16 @@ def add(
 
 
 @router.post("/{key_id}/weight")
-def weigh(request: Request, key_id: UUID, visit: Operator, parts: Parts, weight: Annotated[Weight, Form()]) -> Response:
+def set_weight(
+    request: Request, key_id: UUID, visit: Operator, parts: Parts, weight: Annotated[Weight, Form()]
+) -> Response:
     """Set the weight by which a key's transfers share a cap with those of other keys."""
     _change(key_id, KeyChange(weight=weight), visit, parts)
     return redirect_after_form(request, HERE, "The weight is changed; live transfers follow at their next heartbeat.")
 
 
 @router.post("/{key_id}/calls")
-def let_call(
+def set_rate_factor(
     request: Request, key_id: UUID, visit: Operator, parts: Parts, rate_factor: Annotated[RateFactor, Form()]
 ) -> Response:
     """Set how often a key may call, as a multiple of the usual limit."""

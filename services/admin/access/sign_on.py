@@ -53,7 +53,7 @@ def begin(request: Request, parts: Parts, next: str = HOME) -> Response:  # noqa
 
 
 @router.get("/back")
-def come_back(request: Request, parts: Parts, state: Text = "", code: Text = "", error: Text = "") -> Response:
+def finish_sign_in(request: Request, parts: Parts, state: Text = "", code: Text = "", error: Text = "") -> Response:
     """Start a session for the user that the provider names; change nothing where its answer is not valid."""
     sign_on, next_page = _require_sign_on(parts), HOME
     try:

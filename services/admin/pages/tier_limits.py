@@ -51,7 +51,7 @@ class Row(NamedTuple):
 
 
 @router.get("")
-def cuts_page(
+def tier_limits_page(
     request: Request,
     cluster_id: UUID,
     kind: SlaKind,
@@ -111,7 +111,7 @@ def cuts_page(
 
 
 @router.post("")
-def keep(
+def save_limits(
     request: Request,
     cluster_id: UUID,
     kind: SlaKind,
@@ -139,7 +139,7 @@ def keep(
 
 
 @router.post("/proposed")
-def give_up(
+def propose_limits(
     request: Request,
     cluster_id: UUID,
     kind: SlaKind,

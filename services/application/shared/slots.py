@@ -10,7 +10,7 @@ from tradewind.errors import Unavailable
 AT_ONCE = 4
 """Slots by default. Each piece of work takes the interpreter from other requests: forty would starve them."""
 
-PATIENCE_S = 5.0
+TIMEOUT_S = 5.0
 """Longest wait for a slot. Then the caller has to retry: agents store what was not accepted and send it later."""
 
 
@@ -32,7 +32,7 @@ class Slots:
         at_once: int = AT_ONCE,
         of_group: int = 1,
         of_member: int = 1,
-        patience_s: float = PATIENCE_S,
+        patience_s: float = TIMEOUT_S,
     ) -> None:
         self._what, self._done, self._patience_s = what, done, patience_s
         self._free = asyncio.Semaphore(at_once)

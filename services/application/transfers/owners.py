@@ -21,7 +21,7 @@ from tradewind.errors import Conflict, Unavailable
 
 T = TypeVar("T")
 
-PATIENCE_S = 1.0
+TIMEOUT_S = 1.0
 """Longest wait for the database before the first heartbeat of a transfer is answered without it."""
 
 RETRY_AFTER_S = 5.0
@@ -106,7 +106,7 @@ class OwnerLookups:
         if self.monotonic() < self._retry_at_s:
             return otherwise
         try:
-            async with asyncio.timeout(PATIENCE_S):
+            async with asyncio.timeout(TIMEOUT_S):
                 return await self.lookups.run(name, look_up)
         except (TimeoutError, Unavailable):
             self._retry_at_s = self.monotonic() + RETRY_AFTER_S

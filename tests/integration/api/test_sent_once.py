@@ -125,7 +125,7 @@ def test_a_long_answer_is_not_stored_and_its_request_not_done_twice(
     client: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("services.idempotent_requests.LONGEST_ANSWER_BYTES", 10)
-    monkeypatch.setattr("services.idempotent_requests.PATIENCE_S", 0.0)
+    monkeypatch.setattr("services.idempotent_requests.TIMEOUT_S", 0.0)
     headers = {"Idempotency-Key": str(uuid4())}
     answers = [client.post("/v1/endpoints", json={"name": "once"}, headers=headers) for _ in range(2)]
     assert [each.status_code for each in answers] == [201, 409]

@@ -1,6 +1,7 @@
 """Quotes on their way into the database: off the answer's path, stored once, and what is lost with Redis is no bill."""
 
 import asyncio
+import json
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -19,6 +20,7 @@ from services.application.billing.quote_consumer import StoredQuote
 from services.application.transfers.sessions import TransferKey
 from services.application.transfers.stream_consumer import ConsumerRun
 from services.bootstrap import Container
+from services.queue import quote_recorder
 from services.queue.quote_recorder import KEYS_REMEMBERED_S, QUOTES, QuoteRecorder
 from tests.conditions import eventually
 from tests.integration.billing.quotes import PRICE, journalled, logged, publish_book, quoted, statement, store, valkey
@@ -139,17 +141,66 @@ def test_quotes_wait_in_the_process_while_redis_is_unreachable(redis_url: str, s
     failures: list[Exception] = []
 
     async def story() -> None:
-        away = QuoteRecorder(redis.asyncio.Redis(port=1), failures.append, time.time)
+        recorder = QuoteRecorder(redis.asyncio.Redis(port=1), failures.append, pytest.fail, time.time)
         for number in range(3):
-            away.note(UUID(int=1), some_quote(number))
+            recorder.note(UUID(int=1), some_quote(number))
         with pytest.raises(redis.ConnectionError):
-            await away.write()
-        away._client = back = redis.asyncio.Redis.from_url(redis_url)
-        await away.close()
+            await recorder.write()
+        recorder._client = back = redis.asyncio.Redis.from_url(redis_url)
+        await recorder.close()
         await back.aclose()
 
     asyncio.run(story())
     assert (failures, store.xlen(QUOTES)) == ([], 1)
+
+
+def test_quotes_beyond_what_a_process_holds_are_dropped_and_reported_once(
+    monkeypatch: pytest.MonkeyPatch, redis_url: str, store: redis.Redis
+) -> None:
+    monkeypatch.setattr(quote_recorder, "MOST_WAITING", 2)
+    failures: list[Exception] = []
+    dropped: list[int] = []
+
+    async def story() -> None:
+        recorder = QuoteRecorder(redis.asyncio.Redis(port=1), failures.append, dropped.append, time.time)
+        for number in range(4):
+            recorder.note(UUID(int=1), some_quote(number))
+        with pytest.raises(redis.ConnectionError):
+            await recorder.write()
+        recorder.note(UUID(int=1), some_quote(4))
+        recorder._client = back = redis.asyncio.Redis.from_url(redis_url)
+        await recorder.close()
+        await back.aclose()
+
+    asyncio.run(story())
+    ((_, entry),) = store.xrange(QUOTES)
+    assert [each["transfer_id"] for each in json.loads(entry[b"quotes"])] == [str(UUID(int=each)) for each in (3, 4)]
+    assert (failures, dropped) == ([], [3])
+
+
+@pytest.mark.parametrize(("room", "lengths"), [(2.0, range(41, 42)), (0.5, range(5, 35))])
+def test_stream_that_nobody_takes_from_is_bounded_by_its_memory_and_not_by_entries(
+    monkeypatch: pytest.MonkeyPatch, redis_url: str, store: redis.Redis, room: float, lengths: range
+) -> None:
+    dropped: list[int] = []
+
+    async def story() -> None:
+        opened = redis.asyncio.Redis.from_url(redis_url)
+        recorder = QuoteRecorder(opened, pytest.fail, dropped.append, time.time)
+        for number in range(40):
+            recorder.note(UUID(int=number + 1), some_quote(number))  # of forty tenants: forty entries
+        await recorder.write()
+        monkeypatch.setattr(quote_recorder, "QUOTES_BYTES", room * store.memory_usage(QUOTES))
+        recorder.note(UUID(int=99), some_quote(99))
+        await recorder.write()
+        await opened.aclose()
+
+    asyncio.run(story())
+    entries = store.xlen(QUOTES)
+    assert entries in lengths
+    assert sum(dropped) == 41 - entries
+    _, newest = store.xrevrange(QUOTES, count=1)[0]
+    assert newest[b"tenant"] == str(UUID(int=99)).encode()
 
 
 def test_any_process_finds_the_key_of_a_quote_that_the_database_lacks(redis_url: str, store: redis.Redis) -> None:
@@ -161,7 +212,7 @@ def test_any_process_finds_the_key_of_a_quote_that_the_database_lacks(redis_url:
     async def story() -> None:
         clock = [1_000.0]
         opened = redis.asyncio.Redis.from_url(redis_url)
-        here, there = (QuoteRecorder(opened, failures.append, lambda: clock[0]) for _ in range(2))
+        here, there = (QuoteRecorder(opened, failures.append, pytest.fail, lambda: clock[0]) for _ in range(2))
         here.note(tenant_id, quote)
         found.extend((await here.find_key(key), await there.find_key(key)))
         await here.write()

@@ -105,7 +105,7 @@ def delete_book(book_id: UUID, parts: Parts, principal: ProviderKey, *, if_match
 
 
 @router.get("/{book_id}/what-if")
-def try_book(book_id: UUID, parts: Parts, principal: ProviderKey) -> WireWhatIf:
+def replay_book(book_id: UUID, parts: Parts, principal: ProviderKey) -> WireWhatIf:
     """Compute what a book would have earned from the transfers of the last thirty days, next to the current book."""
     with parts.store.unit_of_work(principal.tenant_id) as uow:
         now = parts.clock.now()

@@ -124,6 +124,36 @@ _SMALLEST = f"""
     ) counted WHERE rows <= :most_rows
 """  # noqa: S608 - made of the expressions above
 
+_JUDGE_RECORDS = f"""misjudged AS (
+        SELECT record.* FROM whole due,
+            LATERAL (
+                SELECT id, started_at, superseded, row_number() OVER (
+                           PARTITION BY transfer_id, coalesce(chunk, 'whole') ORDER BY {_LATEST_FIRST}
+                       ) > 1 AS is_superseded
+                  FROM transfer_logs WHERE {_ON_THE_DAY} AND transfer_id IS NOT NULL
+            ) record
+         WHERE record.superseded <> record.is_superseded
+    ), judged AS (
+        UPDATE transfer_logs SET superseded = is_superseded
+          FROM misjudged WHERE transfer_logs.id = misjudged.id AND transfer_logs.started_at = misjudged.started_at
+    """  # noqa: S608 - made of the expressions above
+"""Marks the records of a transfer that a later record of the same day and link has superseded."""
+
+_STORE_HOURS = f"""hours AS (
+        SELECT * FROM logged WHERE hour IS NOT NULL
+    ), emptied_hours AS (
+        DELETE FROM hourly_rollups r
+         WHERE r.tenant_id = :tenant
+           AND (r.day < {_YESTERDAY} OR ((r.day, r.link_id) IN (SELECT day, link_id FROM whole)
+                AND (r.day, r.link_id, r.hour) NOT IN (SELECT day, link_id, hour FROM hours)))
+    ), made_hours AS (
+        INSERT INTO hourly_rollups (tenant_id, day, link_id, hour, {", ".join(BY_HOUR)})
+        SELECT :tenant, day, link_id, hour, {", ".join(BY_HOUR)} FROM hours
+        ON CONFLICT (tenant_id, day, hour, link_id) DO UPDATE
+           SET {", ".join(f"{name} = excluded.{name}" for name in BY_HOUR)}
+    """  # noqa: S608 - made of the expressions above
+"""Stores the hours of today and yesterday, and removes older ones and those without rows."""
+
 
 def _build_statement(due: str) -> TextClause:
     return text(
@@ -139,18 +169,7 @@ def _build_statement(due: str) -> TextClause:
              SELECT FROM closed_months c
               WHERE c.month = date_trunc('month', due.day)::date AND c.dropped_at IS NOT NULL
          )
-    ), misjudged AS (
-        SELECT record.* FROM whole due,
-            LATERAL (
-                SELECT id, started_at, superseded, row_number() OVER (
-                           PARTITION BY transfer_id, coalesce(chunk, 'whole') ORDER BY {_LATEST_FIRST}
-                       ) > 1 AS is_superseded
-                  FROM transfer_logs WHERE {_ON_THE_DAY} AND transfer_id IS NOT NULL
-            ) record
-         WHERE record.superseded <> record.is_superseded
-    ), judged AS (
-        UPDATE transfer_logs SET superseded = is_superseded
-          FROM misjudged WHERE transfer_logs.id = misjudged.id AND transfer_logs.started_at = misjudged.started_at
+    ), {_JUDGE_RECORDS}
     ), logged AS MATERIALIZED (
         SELECT due.day, due.link_id, sums.* FROM whole due,
             LATERAL (
@@ -171,18 +190,7 @@ def _build_statement(due: str) -> TextClause:
                  WHERE {_ON_THE_DAY.replace("due.", "logged.")} AND tenant_id = :tenant AND ended_at IS NOT NULL
             ) closed
          WHERE logged.is_of_day
-    ), hours AS (
-        SELECT * FROM logged WHERE hour IS NOT NULL
-    ), emptied_hours AS (
-        DELETE FROM hourly_rollups r
-         WHERE r.tenant_id = :tenant
-           AND (r.day < {_YESTERDAY} OR ((r.day, r.link_id) IN (SELECT day, link_id FROM whole)
-                AND (r.day, r.link_id, r.hour) NOT IN (SELECT day, link_id, hour FROM hours)))
-    ), made_hours AS (
-        INSERT INTO hourly_rollups (tenant_id, day, link_id, hour, {", ".join(BY_HOUR)})
-        SELECT :tenant, day, link_id, hour, {", ".join(BY_HOUR)} FROM hours
-        ON CONFLICT (tenant_id, day, hour, link_id) DO UPDATE
-           SET {", ".join(f"{name} = excluded.{name}" for name in BY_HOUR)}
+    ), {_STORE_HOURS}
     ), emptied AS (
         DELETE FROM daily_rollups r USING fresh
          WHERE r.tenant_id = :tenant AND r.day = fresh.day AND r.link_id = fresh.link_id
