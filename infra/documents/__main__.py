@@ -3,7 +3,8 @@
 import argparse
 import sys
 
-from infra.documents.links import find_broken_links, find_missing_paths
+from infra.documents.links import find_broken_links
+from infra.documents.names import find_missing_names
 from infra.documents.sentences import compute_average_sentence, find_hard_pages, list_pages_to_read
 from infra.documents.site import ROOT, SITE, build_site, find_foreign_sources, serve_site
 from infra.reference.pages import find_outdated_pages
@@ -14,7 +15,7 @@ PORT = 8000
 def check_documents() -> list[str]:
     """Build the site and return what is wrong with it and with the documents outside it."""
     faults = [f"docs/{name} is out of date: python -m infra.reference" for name in find_outdated_pages()]
-    faults += [*find_broken_links(), *find_missing_paths(), *find_hard_pages()]
+    faults += [*find_broken_links(), *find_missing_names(), *find_hard_pages()]
     complaint = build_site()
     return [*faults, complaint] if complaint else [*faults, *find_foreign_sources(SITE)]
 

@@ -1,4 +1,4 @@
-"""Where documents lead: links of those outside the site, and paths of the checkout that any of them names."""
+"""Where links of the documents outside the site lead; MkDocs checks those of the site."""
 
 import re
 from collections.abc import Iterator
@@ -9,9 +9,6 @@ from infra.documents.site import ROOT
 FOLDERS = ("benchmarks", "clients", "core", "infra", "services", "tests")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 CODE = re.compile(r"^```.*?^```$|^(?: {4}|\t)[^\n]*$|`[^`\n]+`", re.MULTILINE | re.DOTALL)
-TOP = ("benchmarks", "clients", "core", "docs", "infra", "migrations", "services", "tests", "workers")
-PATH = re.compile(rf"`((?:{'|'.join(TOP)})/[\w./{{}},*-]+)`")
-BRACES = re.compile(r"\{([^}]*)\}")
 HEADING = re.compile(r"^#+ +(.+?)\s*$", re.MULTILINE)
 
 
@@ -22,26 +19,6 @@ def find_broken_links(root: Path = ROOT) -> Iterator[str]:
         for target in LINK.findall(CODE.sub("", document.read_text(encoding="utf-8"))):
             if not re.match(r"[a-z]+:", target) and not _leads_somewhere(document, target):
                 yield f"{name}: {target} leads nowhere"
-
-
-def find_missing_paths(root: Path = ROOT) -> Iterator[str]:
-    """Yield each path of the checkout that a document names, in code, and that is not there."""
-    for document in sorted([*list_documents_outside_the_site(root), *(root / "docs").rglob("*.md")]):
-        for path in PATH.findall(document.read_text(encoding="utf-8")):
-            if not all(_is_there(root, each) for each in _list_alternatives(path)):
-                yield f"{document.relative_to(root)}: there is no {path}"
-
-
-def _list_alternatives(path: str) -> list[str]:
-    """Return the paths that ``a/{b,c}.py`` stands for."""
-    if not (found := BRACES.search(path)):
-        return [path]
-    choices = (path[: found.start()] + choice + path[found.end() :] for choice in found[1].split(","))
-    return [each for choice in choices for each in _list_alternatives(choice)]
-
-
-def _is_there(root: Path, path: str) -> bool:
-    return any(True for _ in root.glob(path.rstrip("/")))
 
 
 def list_documents_outside_the_site(root: Path = ROOT) -> list[Path]:

@@ -227,7 +227,7 @@ def test_cores_follow_the_plan_while_a_copy_runs_and_its_record_has_those_of_mos
         assert held.state_resources(prepared.plan.chunks)[0].parameters.cores == 1
         wider = tuple(each._replace(parameters=replace(each.parameters, cores=2)) for each in prepared.plan.chunks)
         assert held.adjust(wider)[0].parameters.cores == 2
-        assert os.sched_getaffinity(0) == before or len(os.sched_getaffinity(0)) == 2
+        assert len(os.sched_getaffinity(0)) == 2
         main = {each.chunk: each.parameters for each in held.state_resources(wider)}
         assert held.apply_to_plan(prepared.plan, main).chunks[0].parameters.cores == 2
         assert held.apply_to_plan(prepared.plan, {}).chunks[0].parameters.cores == 1

@@ -163,4 +163,4 @@ def test_a_copy_that_gets_no_share_says_so_and_an_interrupt_ends_the_wait(
             say=lambda _: signal.raise_signal(signal.SIGINT),
         )
     assert (report.status, report.bytes_moved) == (Status.CANCELLED, 0)
-    assert not (tmp_path / "one").exists() or not contents(tmp_path / "one")
+    assert not (tmp_path / "one").exists()

@@ -222,14 +222,16 @@ def test_each_request_names_one_host(api: str, sent: bytes, status: bytes) -> No
         assert until_closed(connection).startswith(b"HTTP/1.1 " + status)
 
 
-@pytest.mark.parametrize("target", ["/v1/keys/", "/v1/keys/?limit=1", "//evil.example/v1/keys/"])
-def test_no_redirect_leads_to_another_host(api: str, target: str) -> None:
+@pytest.mark.parametrize(
+    ("target", "location"),
+    [("/v1/keys/", "/v1/keys"), ("/v1/keys/?limit=1", "/v1/keys?limit=1"), ("//evil.example/v1/keys/", None)],
+)
+def test_no_redirect_leads_to_another_host(api: str, target: str, location: str | None) -> None:
     with connected(api) as connection:
         connection.sendall(f"GET {target} HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n".encode())
         answer = until_closed(connection).decode()
     found = re.search(r"(?mi)^location: (.*?)\r$", answer)
-    assert found is None or re.fullmatch(r"/(?!/)[^:]*", found[1]), answer
-    assert found is not None or "evil" in target
+    assert (found and found[1]) == location, answer
 
 
 def test_no_other_protocol_is_spoken(api: str) -> None:

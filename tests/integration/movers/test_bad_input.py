@@ -19,6 +19,7 @@ from tradewind_agent.history.spool import Spool
 from tradewind_agent.movers.registry import find_installed, list_movers
 
 WAN = ("--bandwidth", "1Gbps", "--rtt", "50ms", "--base-power", "0s")
+FAILED, UNKNOWN = "0 B in 0 files, 1 failed", "it does not tell what it moved"
 
 
 @pytest.fixture
@@ -190,22 +191,22 @@ def test_a_stop_reaches_the_tool_and_the_transfer_is_logged_as_cancelled(user, s
 
 
 @pytest.mark.parametrize(
-    "words",
+    ("words", "result"),
     [
-        ("curl", "-sS", "http://[::1"),
-        ("curl", "-sS", "http://h:abc/"),
-        ("aria2c", "-q", "http://[::1"),
-        ("scp", "scp://[::1/x", "."),
-        ("rsync", "rsync://[x/y", "."),
-        ("globus-url-copy", "gsiftp://[::1/x", "file:///tmp/x"),
-        ("rclone", "copy", "--http-url", "http://h:abc/", ":http:", "to"),
+        (("curl", "-sS", "http://[::1"), UNKNOWN),
+        (("curl", "-sS", "http://h:abc/"), FAILED),
+        (("aria2c", "-q", "http://[::1"), UNKNOWN),
+        (("scp", "scp://[::1/x", "."), FAILED),
+        (("rsync", "rsync://[x/y", "."), FAILED),
+        (("globus-url-copy", "gsiftp://[::1/x", "file:///tmp/x"), FAILED),
+        (("rclone", "copy", "--http-url", "http://h:abc/", ":http:", "to"), UNKNOWN),
     ],
 )
-def test_tool_reports_a_senseless_address_itself(user, tmp_path, words):
+def test_tool_reports_a_senseless_address_itself(user, tmp_path, words, result):
     ended = run("wrap", *WAN, "--", *words, env=user, cwd=tmp_path)
     assert ended.code != 0
     assert "internal error" not in ended.err
-    assert "moved nothing" in ended.err or "does not tell" in ended.err or "failed" in ended.err
+    assert result in ended.err.splitlines()[-1]
 
 
 def test_an_aria2c_whose_agent_is_killed_does_not_stay(user, slow, tmp_path):

@@ -73,8 +73,8 @@ def test_forged_token_changes_nothing(provider: httpx.Client, visitor: Visitor, 
         f"{page}/prices": {"adjustment": "50", "direction": "off"},
         f"{page}/prices/end": {"prices_id": str(uuid4())},
     }.items():
-        assert visitor.post(path, data=fields | {"form_token": token}).status_code in {400, 403}, path
-        assert visitor.post(path, data=fields).status_code in {400, 403, 422}, path
+        assert visitor.post(path, data=fields | {"form_token": token}).status_code == 403, path
+        assert visitor.post(path, data=fields).status_code == 403, path
     assert read(provider, customer) == before
 
 

@@ -196,6 +196,7 @@ REQUEST = (
     b'{"source": "a", "destination": "b", "dataset": {"file_count": 1, "total_bytes": %s},'
     b' "sla": {"kind": "deadline", "target": %s}}'
 )
+UNREADABLE = (REQUEST % (b"9" * 6000, b"5"), b"[" * 100_000)
 
 
 @pytest.mark.parametrize(
@@ -206,11 +207,11 @@ REQUEST = (
         REQUEST % (b"1", b"-Infinity"),
         REQUEST % (b"1", b"1e999"),
         REQUEST % (b"9" * 30, b"5"),
-        REQUEST % (b"9" * 6000, b"5"),
+        UNREADABLE[0],
         REQUEST % (b"1.5", b"5"),
         REQUEST % (b'"x"', b"5"),
         REQUEST[:40],
-        b"[" * 100_000,
+        UNREADABLE[1],
         b"[]",
         b"null",
         b"",
@@ -220,7 +221,7 @@ REQUEST = (
 )
 def test_malformed_request_gets_a_problem(client: httpx.Client, content: bytes) -> None:
     answer = client.post("/v1/recommend", content=content, headers={"Content-Type": "application/json"})
-    assert answer.status_code in {400, 422}, answer.text
+    assert answer.status_code == (400 if content in UNREADABLE else 422), answer.text
     assert answer.headers["content-type"] == "application/problem+json"
 
 

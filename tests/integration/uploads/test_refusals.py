@@ -140,7 +140,7 @@ def test_a_refused_part_leaves_no_file(root: Path):
     with serving(root, writable=True) as server, Wire(server.port) as wire:
         for total in (2**63 - 1, 2**62):
             told = {"Content_Range": f"bytes 0-0/{total}", "Tradewind_Upload": "u"}
-            assert wire.ask("PUT", "/f", b"x", **told).status in {413, 507}
+            assert wire.ask("PUT", "/f", b"x", **told).status == 507
     assert files_in(root) == set()
 
 

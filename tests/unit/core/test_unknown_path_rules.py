@@ -32,20 +32,21 @@ def channels(plan):
 
 
 @pytest.mark.parametrize(
-    ("sla", "rule"),
+    ("sla", "rule", "costly"),
     list(
         zip(
             AGREEMENTS,
-            ("MaxThr", "MinE", "EE", "FlexibleThr", "FlexibleThr", "FlexibleThr", "MinE", "MinE"),
+            ("MaxThr", *["MaxThr of 4 channels"] * 2, *["FlexibleThr"] * 3, "MaxThr of 4 channels", "MinE"),
+            (None, "MinE", "EE", None, None, None, "MinE", None),
             strict=True,
         )
     ),
     ids=str,
 )
-def test_rule_follows_from_the_sla(sla, rule):
-    rationale = plan_cold_start(sla, MIXED, WAN).rationale
-    assert rationale.startswith("closed-form rule ")
-    assert f"rule {rule} for {sla.kind}" in rationale or f"{sla.kind}: {rule} is expected to take more" in rationale
+def test_rule_follows_from_the_sla_and_what_it_is_expected_to_take(sla, rule, costly):
+    stated, _, reason = plan_cold_start(sla, MIXED, WAN).rationale.partition(": ")
+    assert stated == f"closed-form rule {rule} for {sla.kind}"
+    assert reason.partition(" is expected to take more energy, ")[0] == (costly or "")
 
 
 def test_the_fastest_plan_is_max_thrs_within_the_files_there_are():

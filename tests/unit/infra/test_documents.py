@@ -1,10 +1,11 @@
-"""Checks of the documents: nothing on the site comes from another host, and links lead somewhere."""
+"""Checks of the documents: nothing on the site comes from elsewhere, links lead somewhere, names are the code's."""
 
 from pathlib import Path
 
 import pytest
 
-from infra.documents.links import build_slug, find_broken_links, find_missing_paths
+from infra.documents.links import build_slug, find_broken_links
+from infra.documents.names import find_missing_names
 from infra.documents.sentences import MOST_WORDS, compute_average_sentence, find_hard_pages, split_sentences
 from infra.documents.site import build_site, find_foreign_sources
 
@@ -53,17 +54,70 @@ def test_documents_outside_the_site_have_no_broken_links() -> None:
     assert list(find_broken_links()) == []
 
 
-def test_every_path_of_the_checkout_that_a_document_names_is_there() -> None:
-    assert list(find_missing_paths()) == []
+def test_every_name_of_the_code_in_a_document_is_there() -> None:
+    assert list(find_missing_names()) == []
 
 
-def test_path_that_is_gone_is_found(tmp_path: Path) -> None:
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "a.md").write_text("`docs/a.md`, `docs/{a,b}.md`, `docs/*.md`, `docs/`, `core/gone.py`")
-    assert list(find_missing_paths(tmp_path)) == [
-        "docs/a.md: there is no docs/{a,b}.md",
-        "docs/a.md: there is no core/gone.py",
-    ]
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    for folder in ("docs/decisions", "core/tradewind/tiers"):
+        (tmp_path / folder).mkdir(parents=True)
+    for package in ("core/tradewind", "core/tradewind/tiers"):
+        (tmp_path / package / "__init__.py").touch()
+    (tmp_path / "core/tradewind/flags.py").write_text("class Flag:\n    short = 'tradewind.task'\n", encoding="utf-8")
+    (tmp_path / "core/tradewind/tiers/custom.py").write_text("def merge(): ...\n", encoding="utf-8")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "`core/tradewind/flags.py`, `core/{tradewind,tradewind/tiers}`, `core/*/flags.py`, `docs/`, `tradewind/tiers`",
+        "`flags.py`, `tiers/custom.py`, and `gain.html` of a user",
+        "`Flag` and `Flag.short` in `flags.py`, but nobody says that `it` is in `flags.py`",
+        "built in `core/tradewind/flags.py` (`Flag`, `short`), `tiers/custom.py`: `merge()`",
+        "in order (`core/tradewind/tiers/custom.py`, `merge`), `then`",
+        "`core/tradewind` (`flags`, `custom.py`, `merge`)",
+        "`tradewind.flags.Flag`, `tradewind.tiers`, `python -m tradewind.flags --all`, the task `tradewind.task`",
+        "`python -m benchmarks.NAME`; it replaces `core/gone.py`",
+    ],
+)
+def test_names_that_are_there_are_no_fault(text: str, checkout: Path) -> None:
+    (checkout / "docs" / "a.md").write_text(text, encoding="utf-8")
+    assert list(find_missing_names(checkout)) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "missing"),
+    [
+        ("`docs/{a,b}.md`", ["docs/{a,b}.md"]),
+        ("`core/gone.py` and `tradewind/gone`", ["core/gone.py", "tradewind/gone"]),
+        ("`gone.py`, `core/custom.py`, `iers/custom.py`", ["gone.py", "core/custom.py", "iers/custom.py"]),
+        ("`Flag`, `gone` and `Flag.long` in `flags.py`", ["gone in flags.py", "Flag.long in flags.py"]),
+        ("`core/tradewind/flags.py` (`Flag`,\n`gone`)", ["gone in core/tradewind/flags.py"]),
+        ("(`flags.py`, `gone`)", ["gone in flags.py"]),
+        ("`flags.py`: `hort` is one", ["hort in flags.py"]),
+        ("`core/tradewind` (`flags`, `gone`)", ["gone in core/tradewind"]),
+        ("`tradewind.gone`, `-m tradewind.tiers.gone`", ["tradewind.gone", "tradewind.tiers.gone"]),
+        ("`tradewind.flags.Gone()`", ["tradewind.flags.Gone"]),
+    ],
+)
+def test_name_that_is_gone_is_found(text: str, missing: list[str], checkout: Path) -> None:
+    (checkout / "docs" / "a.md").write_text(text, encoding="utf-8")
+    assert list(find_missing_names(checkout)) == [f"docs/a.md: there is no {each}" for each in missing]
+
+
+@pytest.mark.parametrize(
+    ("document", "text", "found"),
+    [
+        ("docs/decisions/0001-a.md", "# 1. A\n\nStatus: accepted; built in `gone.py`.\n", ["gone.py"]),
+        ("docs/decisions/0001-a.md", "# 1. A\n\nStatus: replaced by decision 2.\n\n`gone.py`\n", []),
+        ("CHANGELOG.md", "## Unreleased\n\n`new.py`\n\n## [1.0.0]\n\n`gone.py`\n", ["new.py"]),
+    ],
+)
+def test_history_may_name_what_is_gone(document: str, text: str, found: list[str], checkout: Path) -> None:
+    (checkout / document).write_text(text, encoding="utf-8")
+    assert list(find_missing_names(checkout)) == [f"{document}: there is no {each}" for each in found]
 
 
 def test_link_after_code_that_leads_nowhere_is_found(tmp_path: Path) -> None:

@@ -36,7 +36,9 @@ def test_partitions_cover_the_certifiable_range_without_gap_or_overlap(table, ca
     allowed = [one for one in table.settings if one.certified and caps.allow(one.parameters)]
     for key, parts in targeted(solve_partitions(table, caps=caps)).items():
         assert all(before.upper == after.lower for before, after in pairwise(parts))
-        assert all(part.lower < part.upper for part in parts) or len(parts) == 1
+        if len(parts) > 1:
+            assert all(part.lower < part.upper for part in parts)
+        assert parts[0].lower <= parts[-1].upper
         assert [part.closed for part in parts] == [False] * (len(parts) - 1) + [True]
         quantity = QUANTITY_OF[key.kind]
         kept = [
@@ -236,7 +238,8 @@ def test_tiers_are_few_and_wide_and_all_probabilities_share_their_round_bounds(t
         inner = set()
         for _, parts in same:
             assert len(parts) <= MAX_TIERS
-            assert all(part.upper >= 1.1 * part.lower for part in parts) or len(parts) == 1
+            if len(parts) > 1:
+                assert all(part.upper >= 1.1 * part.lower for part in parts)
             assert all(one.parameters != other.parameters for one, other in pairwise(parts))
             inner |= {part.upper for part in parts[:-1]}
         assert len(inner) < MAX_TIERS
