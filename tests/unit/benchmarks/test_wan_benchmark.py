@@ -124,6 +124,7 @@ def test_the_summary_compares_with_the_oracle_and_the_best_default():
     assert figures["alone_vs_best_default_min"] == pytest.approx(0.8 * 45 / 46)
     assert figures["alone_vs_best_default_median"] == pytest.approx(0.8 * (45 / 46 + 80 / 50) / 2)
     assert figures["dynamic_energy_vs_best_default_median"] == pytest.approx(0.4)
+    assert figures["dynamic_energy_vs_least_default_median"] == pytest.approx(0.4)
     assert figures["html_60ms_vs_rclone"] == pytest.approx(4.0)
     assert figures["html_60ms_vs_wget"] == pytest.approx(8.0)
     assert figures["energy_vs_best_default_max"] == pytest.approx(0.4)
@@ -137,6 +138,15 @@ def test_the_summary_compares_with_the_oracle_and_the_best_default():
     assert "100M-60ms/video" in unmeasured
     assert "100M-60ms/html" not in unmeasured
     assert make_result(rows[0])["vs_best_default"] == pytest.approx(1.6)
+
+
+def test_dynamic_energy_is_compared_with_the_fastest_default_and_with_the_one_that_takes_least():
+    row = a_cell("100M-60ms/html", 80.0, 100.0, aria2=50.0)
+    row["contenders"]["aria2"]["dynamic_j_per_gb"] = 200.0
+    row["contenders"]["wget"]["dynamic_j_per_gb"] = 20.0
+    figures = summarise([row])
+    assert figures["dynamic_energy_vs_best_default_median"] == pytest.approx(40 / 200)
+    assert figures["dynamic_energy_vs_least_default_median"] == pytest.approx(40 / 20)
 
 
 def test_a_run_of_ours_that_failed_is_counted_and_a_peers_is_not():
