@@ -84,7 +84,7 @@ def _describe(planned: Planned, record: Record | None) -> dict[str, Value]:
         "benchmark": planned.name,
         "measured": record.day if record else None,
         "commit": record.commit[:8] if record else None,
-        "minutes": max(round(record.seconds / 60), 1) if record else planned.minutes,
+        "minutes": max(round(record.seconds / 60), 1) if record and not planned.is_resumable else planned.minutes,
         "others took": f"{record.others_share:.0%}" if record else None,
         "needs": "--data" if planned.needs_data else "",
         "stale because of": "no record" if record is None else _shorten(list_changed(planned, record)),

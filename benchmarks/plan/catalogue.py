@@ -35,6 +35,7 @@ class Planned:
     measures : files and folders of the project that its figures depend on.
     figures : of the quick form, those that are compared with their record: ratios of one run, or counts of faults.
     needs_data : whether it measures nothing, or less, without ``--data``.
+    is_resumable : whether it goes on from rows of its own, so that a record has the time of the last part alone.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Planned:
     measures: tuple[str, ...]
     figures: Mapping[str, Better] = field(default_factory=lambda: MappingProxyType({}))
     needs_data: bool = False
+    is_resumable: bool = False
 
 
 def _figures(*, lower: tuple[str, ...] = (), higher: tuple[str, ...] = ()) -> Mapping[str, Better]:
@@ -158,6 +160,7 @@ PLAN = (
             higher=("large_rate_vs_rclone",),
         ),
         needs_data=True,
+        is_resumable=True,
     ),
     Planned(
         name="compression",
@@ -193,12 +196,15 @@ PLAN = (
             lower=("sla_shortfall", "oscillation"),
             higher=("oracle_fraction_after_5_ticks", "jain", "competitor_share"),
         ),
+        needs_data=True,
+        is_resumable=True,
     ),
     Planned(
         name="wan",
         minutes=890,
         measures=(*CONTROLLER, *DOWNLOADING, *UPLOADING, *EMULATION, "benchmarks/wan"),
         needs_data=True,
+        is_resumable=True,
     ),
     Planned(
         name="papers",

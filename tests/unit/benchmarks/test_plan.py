@@ -104,6 +104,16 @@ def test_the_plan_names_what_is_stale_and_how_long_it_takes(stores: Path, capsys
     assert "0 of 1 are stale; they take about 0.0 hours" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(("is_resumable", "minutes"), [(False, 10), (True, 5)])
+def test_time_of_the_last_part_is_not_that_of_a_benchmark_that_goes_on(
+    stores: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], is_resumable, minutes
+):
+    monkeypatch.setattr(plan, "PLAN", (replace(GAIN, is_resumable=is_resumable),))
+    RecordStore(quick=False, folder=stores).store(record(seconds=600.0))
+    assert plan.main(["--plan", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["minutes"] == minutes
+
+
 def test_only_what_is_stale_is_measured_and_a_failure_does_not_end_the_plan(
     stores: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
