@@ -51,7 +51,15 @@ def test_pages_that_are_numbered_by_their_first_row_are_read_once_each(tmp_path:
     assert len(asked) == 3
 
 
-@pytest.mark.parametrize("key", ["day", "year", "like", "seite"])
+@pytest.mark.parametrize("key", ["seite", "Page_Index", "current-page"])
+def test_number_of_a_page_has_many_names(tmp_path: Path, key: str):
+    pages = make_numbered(key, last=4)  # the first of them has no number in its address
+    found, _ = look_up({"/": paged(pages)}, tmp_path)
+    assert copied(found, tmp_path) == ["1.bin", "2.bin", "3.bin", "4.bin"]
+    assert (found.omissions, found.unread_pages) == ((), ())
+
+
+@pytest.mark.parametrize("key", ["day", "year", "like", "stufe"])
 def test_numbers_under_other_keys_are_not_requested(tmp_path: Path, key: str):
     found, asked = look_up({"/": paged(make_numbered(key, last=120))}, tmp_path)
     assert copied(found, tmp_path) == ["1.bin"]

@@ -128,6 +128,19 @@ def test_probed_size_replaces_listed_size(tmp_path: Path):
     assert [job.size_bytes for job in found.jobs] == [5]
 
 
+def test_folder_that_is_listed_with_its_size_on_disk_is_read(tmp_path: Path):
+    listed = '<a href="sub">sub</a> 2026-11-21 03:58 4096 <a href="LICENSE">LICENSE</a> 2026-11-21 03:58 8192 '
+    answers: dict[str, Answer] = {
+        "/": page(listed),
+        "/sub": redirect("/sub/"),
+        "/sub/": page(SIZED),
+        "/LICENSE": page("x" * 8192, "text/plain"),
+    }
+    found, _ = look_up(answers, tmp_path)
+    assert copied(found, tmp_path) == ["LICENSE", "sub/a.bin"]
+    assert [job.size_bytes for job in found.jobs] == [8192, 100]
+
+
 def test_a_folder_that_hid_as_a_file_fails_and_says_so(tmp_path: Path):
     answers: dict[str, Answer] = {"/": page(SIZED), "/a.bin": redirect("/a.bin/"), "/a.bin/": page("<p>list</p>")}
 

@@ -113,6 +113,37 @@ def test_a_size_counts_as_exact_only_without_unit_and_fraction(behind: str, size
 
 
 @pytest.mark.parametrize(
+    ("name", "shown", "may_be_folder"),
+    [
+        ("sub", "4096", True),
+        ("v1.2", "12288", True),
+        ("sub", "4.0K", True),
+        ("sub", "4097", False),
+        ("sub", "12K", False),
+        ("a.bin", "4096", False),
+        ("empty", "0", False),
+    ],
+)
+def test_name_without_extension_and_the_size_of_a_folder_may_be_one(name: str, shown: str, may_be_folder: bool):
+    (entry,) = html(f'<a href="{name}">{name}</a>  2026-11-21 03:58  {shown}').entries
+    assert entry.may_be_folder is may_be_folder
+
+
+@pytest.mark.parametrize(
+    ("link", "left_out"),
+    [
+        ('<a href="/raw/README">README</a> 2026-11-21 03:58 100', ["http://host/raw/README"]),
+        ('<a href="/raw/c.bin">c.bin (7 kB)</a>', ["http://host/raw/c.bin"]),
+        ('<a href="/raw/c.bin">c.bin [1.5 MiB]</a>', ["http://host/raw/c.bin"]),
+        ('<a href="/raw/c.bin">c.bin (mirror)</a> <a href="/help">README</a>', []),
+        ('<a href="/raw/README">README</a>', []),
+    ],
+)
+def test_files_of_another_place_are_left_out_by_name(link: str, left_out: list[str]):
+    assert [each.place for each in html(f'<a href="a.bin">a.bin</a>{link}').left_out] == left_out
+
+
+@pytest.mark.parametrize(
     ("link", "left_out"),
     [
         ('<a href="http://mirror/data/sub/">sub/</a>', ["http://mirror/data/sub/"]),

@@ -43,6 +43,9 @@ def test_page_that_ends_all_elements_which_need_it_is_complete(text: str):
         '<a rel="next" href="?after=x">more</a>',
         '<link rel="prefetch next" href="/data/set/?after=x">',
         '<a href="?after=x">Next page »</a>',
+        '<a href="?after=x">Weiter</a>',
+        '<a href="?after=x">Siguiente »</a>',
+        '<a href="?after=x">次へ</a>',
     ],
 )
 def test_link_to_the_next_page_is_where_the_index_goes_on(link: str):
@@ -116,7 +119,7 @@ def test_links_that_are_numbered_by_the_row_that_they_begin_at_are_pages(own: st
     assert page.left_out == page.unread_pages == ()
 
 
-@pytest.mark.parametrize("key", ["rows", "year", "seite", "delete", "from"])
+@pytest.mark.parametrize("key", ["rows", "year", "stufe", "delete", "from"])
 @pytest.mark.parametrize("numbers", [(10, 25, 50), (1, 2, 3), (2019, 2020, 2021)])
 def test_other_numbers_are_no_pages(key: str, numbers: tuple[int, ...]):
     assert html(ROW + "".join(f'<a href="?{key}={each}">{each}</a>' for each in numbers)).next_page is None

@@ -1,5 +1,6 @@
 """The links of an HTML page: where each leads, what it is shown as, and the text behind it."""
 
+import re
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
@@ -7,6 +8,8 @@ _ROW_STARTS = frozenset({"br", "hr", "li", "p", "tr"})
 """Tags behind which a page speaks of the next entry; some servers put its size before the link."""
 
 _LINKS = frozenset({"a", "link"})
+
+_SIZE_IN_BRACKETS = re.compile(r" ?[(\[]~? ?[0-9][0-9.,]* ?[kKMGTP]?i?(?:B|[Bb]ytes?)?[)\]]")
 
 
 @dataclass(slots=True)
@@ -32,9 +35,14 @@ class Anchor:
         return " ".join("".join(self._label).split())
 
     def is_shown_as(self, name: str) -> bool:
-        """Return whether the page shows the link as this name; servers cut long names off with ``..>``."""
+        """Return whether the page shows the link as this name, with its size in brackets or none.
+
+        Servers cut long names off with ``..>``.
+        """
         label = self.label
-        return label == name or (label.endswith("..>") and name.startswith(label.removesuffix("..>")))
+        if label.endswith("..>"):
+            return name.startswith(label.removesuffix("..>"))
+        return label == name or (label.startswith(name) and _SIZE_IN_BRACKETS.fullmatch(label, len(name)) is not None)
 
 
 class AnchorReader(HTMLParser):

@@ -35,6 +35,10 @@ _FOLDER_TITLE = re.compile(r"(?:index of|directory listing for) (/.*)", re.IGNOR
 
 _SUMMED_AT_ONCE = 1 << 16
 
+_FOLDER_BLOCK_BYTES = 4096
+_EXTENSION = re.compile(r"\.(?!\d+(?:\?|$))\w{1,8}(?:\?|$)")
+"""Of a file's name; the last number of ``v1.2`` is none."""
+
 _HAS_TWO_QUERIES = "is linked from {page} with several queries; name the one that is meant in a manifest"
 _IS_FOLDER_TOO = "is a file and a folder on {page}, which no disk can store; copy the file to another name"
 _IS_A_SCRIPT = "is linked from {page} as a program's answer, which has no file name; name it in a manifest"
@@ -205,12 +209,20 @@ def _read_row(url: Url, child: str, behind: str) -> ListingEntry:
         return _make_entry(url, child, None, SizeTrust.ROUNDED, may_be_folder=True)
     is_exact = not match["unit"] and "." not in match["number"]
     size_bytes = parse_size(round(float(match["number"]) * _UNIT_BYTES[match["unit"].upper()]))
+    may_be_folder = _has_size_of_folder(child, size_bytes, is_exact=is_exact)
     if is_exact:
-        return _make_entry(url, child, size_bytes)
+        return _make_entry(url, child, size_bytes, may_be_folder=may_be_folder)
     return replace(
-        _make_entry(url, child, size_bytes, SizeTrust.ROUNDED),
+        _make_entry(url, child, size_bytes, SizeTrust.ROUNDED, may_be_folder=may_be_folder),
         least_bytes=_compute_least_bytes(match["number"], match["unit"]),
     )
+
+
+def _has_size_of_folder(child: str, size_bytes: int | None, *, is_exact: bool) -> bool:
+    """Return whether a link without a slash may be a folder, of which some servers show the size on disk."""
+    if not size_bytes or _EXTENSION.search(child) is not None:
+        return False
+    return size_bytes % _FOLDER_BLOCK_BYTES == 0 if is_exact else size_bytes == _FOLDER_BLOCK_BYTES
 
 
 def _compute_least_bytes(number: str, unit: str) -> int:

@@ -10,10 +10,19 @@ from tradewind_agent.engine.remote.media_types import is_page_name
 
 IS_UNREAD_PAGE = "is where {page} goes on, and no page of the same folder; copy it by its own address or a manifest"
 
-_NUMBER_KEYS = frozenset({"page", "p", "pg", "pageno", "page_no", "pagenumber", "page_number", "paged"})
+_NUMBER_KEYS = frozenset(
+    {
+        *("page", "p", "pg", "pn", "paged", "pageno", "pagenr", "pagenum", "pagenumber", "pageindex", "curpage"),
+        *("currentpage", "seite", "pagina", "página", "strona", "sida", "sivu", "stránka", "oldal", "halaman"),
+    }
+)
+"""Keys without their lines and underscores, also as servers in other languages name them."""
+
 _PLACE_KEYS = frozenset({"offset", "start", "skip", "from", "marker", "cursor", "after", "token", "continuation-token"})
 _NEXT_LABEL = re.compile(
-    r"(?:next|older|more)?(?: \d{1,9})?(?: page| entries| files| results)?\s*(?:»|›|→|>{0,2})", re.IGNORECASE
+    r"(?:next|older|more|weiter|nächste|suivante?|siguiente|próxim[ao]|seguinte|successiv[ao]|volgende|следующая|下一页|次へ)?"
+    r"(?: \d{1,9})?(?: page| entries| files| results| seite)?\s*(?:»|›|→|>{0,2})",
+    re.IGNORECASE,
 )
 _LINK = re.compile(r"<([^<>]*)>([^<]*)")
 _IS_NEXT = re.compile(r"""\brel\s*=\s*(?:"[^"]*\bnext\b[^"]*"|next\b)""", re.IGNORECASE)
@@ -22,7 +31,7 @@ _NUMBER = re.compile(r"[0-9]{1,9}")
 
 def has_page_key(url: Url) -> bool:
     """Return whether an address has a key that usually chooses the page of a listing."""
-    return any(key.lower() in _NUMBER_KEYS | _PLACE_KEYS for key, _ in list_pairs(url))
+    return any(_is_one_of(key, _NUMBER_KEYS) or _is_one_of(key, _PLACE_KEYS) for key, _ in list_pairs(url))
 
 
 def is_later_page(url: Url) -> bool:
@@ -105,4 +114,9 @@ def _resolve(url: Url, href: str, *, is_stated: bool = False) -> Url | None:
 
 
 def _list_numbers(url: Url, keys: frozenset[str] = _NUMBER_KEYS) -> set[int]:
-    return {int(value) for key, value in list_pairs(url) if key.lower() in keys and _NUMBER.fullmatch(value)}
+    return {int(value) for key, value in list_pairs(url) if _is_one_of(key, keys) and _NUMBER.fullmatch(value)}
+
+
+def _is_one_of(key: str, keys: frozenset[str]) -> bool:
+    key = key.lower()
+    return key in keys or key.replace("_", "").replace("-", "") in keys

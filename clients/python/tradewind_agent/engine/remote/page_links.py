@@ -164,7 +164,8 @@ class PageLinks:
             return
         path = normalise_path(linked.path)
         if linked.name:
-            is_shown = "." in linked.name.strip(".") and anchor.is_shown_as(linked.name)
+            has_row = DATE_AND_SIZE.search(anchor.behind) is not None
+            is_shown = (has_row or "." in linked.name.strip(".")) and anchor.is_shown_as(linked.name)
             is_file = is_shown or _is_download(anchor, linked)
         else:
             is_above = linked.origin == self._url.origin and normalise_path(self._url.path).startswith(path)

@@ -210,8 +210,9 @@ def _apply_probe(entry: ListingEntry, probe: ProbedAddress | None) -> ListingEnt
         return entry
     if probe.folder is not None:
         return replace(entry, is_folder=True, target=probe.folder.target, may_be_folder=False)
-    trust = entry.size_trust if probe.size_bytes is None else SizeTrust.LISTED
-    return replace(entry, size_bytes=probe.size_bytes, size_trust=trust, may_be_folder=False)
+    if probe.size_bytes is None:
+        return replace(entry, may_be_folder=False)
+    return replace(entry, size_bytes=probe.size_bytes, size_trust=SizeTrust.LISTED, may_be_folder=False)
 
 
 def _find_address(folder: Url, entry: ListingEntry) -> Url:
