@@ -219,7 +219,7 @@ def _read_row(url: Url, child: str, behind: str) -> ListingEntry:
 
 
 def _has_size_of_folder(child: str, size_bytes: int | None, *, is_exact: bool) -> bool:
-    """Return whether a link without a slash may be a folder, of which some servers show the size on disk."""
+    """Return whether a link without a slash may be a folder: some servers show its size on disk."""
     if not size_bytes or _EXTENSION.search(child) is not None:
         return False
     return size_bytes % _FOLDER_BLOCK_BYTES == 0 if is_exact else size_bytes == _FOLDER_BLOCK_BYTES
