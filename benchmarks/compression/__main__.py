@@ -73,7 +73,7 @@ def _run(options: argparse.Namespace, machines: Sequence[MachineRecord]) -> int:
 def _run_transfers(options: argparse.Namespace) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """Make the transfers; return a row for each cell, and the figures over all of them."""
     extent = Extent.SMOKE if options.smoke else Extent.QUICK if options.quick else Extent.FULL
-    with report.open_scratch_folder("compression", RUNS.parent, smoke=options.smoke) as folder:
+    with report.open_scratch_folder("compression", RUNS.parent, is_removed=options.smoke or options.quick) as folder:
         store = RowStore.of(RunLog(folder / RUNS.name), quick=options.quick)
         if options.smoke:  # a folder that it shares with no other run
             return judge_cells(run_transfers_in(folder, store, extent, seed=options.seed))

@@ -78,7 +78,7 @@ def _run(options: argparse.Namespace) -> int:
     options.scratch.mkdir(parents=True, exist_ok=True)
     with (
         nullcontext(False) if options.quick else take_precedence() as prioritised,
-        open_scratch_folder("mobile", VAR, smoke=options.smoke) as folder,
+        open_scratch_folder("mobile", VAR, is_removed=options.smoke or options.quick) as folder,
     ):
         measured = _measure(options, RunLog(folder / "mobile-runs.ndjson"), sources, prioritised=prioritised)
     summary = summarise(measured)

@@ -21,7 +21,7 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from benchmarks.papers.catalogue import Claim, read_claims
+from benchmarks.papers.catalogue import FILE, Claim, read_claims
 from benchmarks.papers.checks import check_claims, collect_checks
 from benchmarks.papers.finding import Finding
 from benchmarks.papers.forms import FORMS
@@ -49,8 +49,10 @@ def main(argv: Sequence[str]) -> int:
     )
     parser.add_argument("--records", type=Path, default=RECORDS, metavar="FILE", help="where transfers are stored")
     options = parser.parse_args(argv)
-    if len(options.data) != 1 and not options.smoke:
-        parser.error("--data takes the one folder with facts.json")
+    if not options.smoke:
+        options.data = [folder for folder in options.data if (folder / FILE).is_file()]
+        if len(options.data) != 1:
+            parser.error(f"--data takes the one folder with {FILE}")
     if unknown := set(options.measure or ()) - set(FORMS):
         parser.error(f"nothing is measured for {', '.join(sorted(unknown))}; there are {', '.join(FORMS)}")
     if options.measure is not None or options.smoke:
@@ -76,7 +78,7 @@ def _run(options: argparse.Namespace) -> int:
 
 def _run_smallest(machine: str) -> Sequence[tuple[Claim, Finding]]:
     require_permission()
-    with open_scratch_folder("papers", SCRATCH, smoke=True) as folder:
+    with open_scratch_folder("papers", SCRATCH, is_removed=True) as folder:
         return run_smallest(folder, machine)
 
 

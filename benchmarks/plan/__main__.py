@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.plan.catalogue import PLAN, Planned
-from benchmarks.plan.checking import Comparison, compare
+from benchmarks.plan.checking import Comparison, compare, list_unmeasured
 from benchmarks.plan.measuring import BenchmarkFailed, measure, wait_until_quiet
 from benchmarks.plan.records import Record, RecordStore, list_changed
 from benchmarks.support.command import run_command
@@ -118,14 +118,18 @@ def _measure_stale(chosen: Sequence[Planned], options: argparse.Namespace) -> in
 
 
 def _record_quick(chosen: Sequence[Planned], options: argparse.Namespace) -> int:
-    store = RecordStore(quick=True)
-    for planned in (each for each in chosen if each.figures):
-        if planned.needs_data and not options.data:
+    store, incomplete = RecordStore(quick=True), False
+    for planned in chosen:
+        if planned.needs_data and not planned.is_quick_without_data and not options.data:
             sys.stderr.write(f"{planned.name} is left out, as it needs --data\n")
             continue
         if not options.busy:
             wait_until_quiet()
-        runs = [measure(planned, [*_list_arguments(planned, options.data), "--quick"]) for _ in range(REPEATS)]
+        runs = [measure(planned, _list_quick_arguments(planned, options.data)) for _ in range(REPEATS)]
+        if lacking := list_unmeasured(planned, [run.summaries[0] for run in runs]):
+            incomplete = True
+            sys.stderr.write(f"{planned.name}: not stored, as its quick form lacks {', '.join(lacking)}\n")
+            continue
         store.store(
             replace(
                 runs[-1],
@@ -135,13 +139,13 @@ def _record_quick(chosen: Sequence[Planned], options: argparse.Namespace) -> int
             )
         )
         sys.stderr.write(f"{planned.name}: the record of {REPEATS} quick runs is stored\n")
-    return 0
+    return 1 if incomplete else 0
 
 
 def _check(chosen: Sequence[Planned], options: argparse.Namespace) -> int:
     store, rows, worse = RecordStore(quick=True), list[dict[str, Value]](), False
-    for planned in (each for each in chosen if each.figures):
-        if planned.needs_data and not options.data:
+    for planned in chosen:
+        if planned.needs_data and not planned.is_quick_without_data and not options.data:
             rows.append({"benchmark": planned.name, "verdict": "needs --data"})
             continue
         record = store.find(planned.name)
@@ -150,9 +154,13 @@ def _check(chosen: Sequence[Planned], options: argparse.Namespace) -> int:
             continue
         found = _compare_until_sure(planned, record, options)
         rows += [_describe_comparison(planned, each) for each in found]
+        rows += [
+            {"benchmark": planned.name, "figure": figure, "verdict": "not in its record"}
+            for figure in list_unmeasured(planned, record.summaries)
+        ]
         worse = worse or any(each.is_worse for each in found)
     sys.stdout.write(json.dumps(rows, indent=2) + "\n" if options.json else f"{format_table(rows)}\n")
-    if not any("figure" in row for row in rows):
+    if not any("now" in row for row in rows):
         raise InvalidValue("--check", "has compared nothing: no record, or no --data")
     return 1 if worse else 0
 
@@ -161,7 +169,7 @@ def _compare_until_sure(planned: Planned, record: Record, options: argparse.Name
     """Compare one run, and where that is worse the median of three."""
     runs = []
     while True:
-        runs.append(measure(planned, [*_list_arguments(planned, options.data), "--quick"]).summaries[0])
+        runs.append(measure(planned, _list_quick_arguments(planned, options.data)).summaries[0])
         found = compare(planned, record, runs)
         if len(runs) == REPEATS or not any(each.is_worse for each in found):
             return found
@@ -176,6 +184,10 @@ def _describe_comparison(planned: Planned, found: Comparison) -> dict[str, Value
         "bound": found.bound,
         "verdict": "WORSE" if found.is_worse else "as before",
     }
+
+
+def _list_quick_arguments(planned: Planned, data: Sequence[Path]) -> list[str]:
+    return ["--quick"] if planned.is_quick_without_data else ["--quick", *_list_arguments(planned, data)]
 
 
 def _list_arguments(planned: Planned, data: Sequence[Path]) -> list[str]:

@@ -5,7 +5,7 @@ change there makes its record stale.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 
@@ -35,14 +35,16 @@ class Planned:
     measures : files and folders of the project that its figures depend on.
     figures : of the quick form, those that are compared with their record: ratios of one run, or counts of faults.
     needs_data : whether it measures nothing, or less, without ``--data``.
+    is_quick_without_data : whether its quick form has all ``figures`` without it.
     is_resumable : whether it goes on from rows of its own, so that a record has the time of the last part alone.
     """
 
     name: str
     minutes: int
     measures: tuple[str, ...]
-    figures: Mapping[str, Better] = field(default_factory=lambda: MappingProxyType({}))
+    figures: Mapping[str, Better]
     needs_data: bool = False
+    is_quick_without_data: bool = False
     is_resumable: bool = False
 
 
@@ -92,6 +94,7 @@ PLAN = (
         name="pages",
         minutes=20,
         measures=("services/admin", *SERVICE, "benchmarks/pages.py"),
+        figures=_figures(lower=("overview_vs_straight", "new_day_share")),
     ),
     Planned(
         name="warehouse",
@@ -115,6 +118,7 @@ PLAN = (
         name="fuzz",
         minutes=30,
         measures=("clients/python/tradewind_agent/history", *ENGINE, "core/tradewind/wire", "benchmarks/fuzz"),
+        figures=_figures(lower=("server_errors", "failures", "logs_silently_wrong")),
     ),
     Planned(
         name="attack",
@@ -133,6 +137,7 @@ PLAN = (
         name="power_models",
         minutes=1,
         measures=("core/tradewind/energy", "benchmarks/power_models.py"),
+        figures=_figures(lower=("cpu_error_mean",), higher=("within_goal",)),
         needs_data=True,
     ),
     Planned(
@@ -160,6 +165,7 @@ PLAN = (
             higher=("large_rate_vs_rclone",),
         ),
         needs_data=True,
+        is_quick_without_data=True,
         is_resumable=True,
     ),
     Planned(
@@ -182,11 +188,16 @@ PLAN = (
         name="mobile",
         minutes=120,
         measures=("core/tradewind/mobile", "core/tradewind/energy", *ENGINE, *EMULATION, "benchmarks/mobile"),
+        figures=_figures(higher=("html_saving", "tail_saving")),
     ),
     Planned(
         name="transport",
         minutes=60,
         measures=("clients/python/tradewind_agent/transport", *EMULATION, "benchmarks/transport"),
+        figures=_figures(
+            lower=("fld_rounds_500kB",),
+            higher=("fld_vs_cubic_short_flows", "fld_even_share_fraction_median", "page_net_transfer_gain"),
+        ),
     ),
     Planned(
         name="tuning",
@@ -197,12 +208,17 @@ PLAN = (
             higher=("oracle_fraction_after_5_ticks", "jain", "competitor_share"),
         ),
         needs_data=True,
+        is_quick_without_data=True,
         is_resumable=True,
     ),
     Planned(
         name="wan",
         minutes=890,
         measures=(*CONTROLLER, *DOWNLOADING, *UPLOADING, *EMULATION, "benchmarks/wan"),
+        figures=_figures(
+            lower=("failed_runs",),
+            higher=("oracle_fraction_min", "alone_vs_best_default_min", "upload_oracle_fraction_min"),
+        ),
         needs_data=True,
         is_resumable=True,
     ),
@@ -210,6 +226,7 @@ PLAN = (
         name="papers",
         minutes=75,
         measures=("core/tradewind", *ENGINE, *EMULATION, "benchmarks/papers"),
+        figures=_figures(lower=("differs", "not_shown", "without_verdict"), higher=("reproduced",)),
         needs_data=True,
     ),
 )

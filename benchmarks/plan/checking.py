@@ -43,6 +43,11 @@ def compare(planned: Planned, record: Record, runs: Sequence[Mapping[str, Any]])
     return list(_compare_figures(planned, record, runs))
 
 
+def list_unmeasured(planned: Planned, runs: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the figures of the plan that none of these runs has as a number."""
+    return [figure for figure in planned.figures if not _list_values(figure, runs)]
+
+
 def _compare_figures(planned: Planned, record: Record, runs: Sequence[Mapping[str, Any]]) -> Iterator[Comparison]:
     for figure, better in planned.figures.items():
         known = _list_values(figure, record.summaries)

@@ -74,7 +74,7 @@ def measure_paths(
     """Measure the cells; return a row for each contender in each, and the figures over all of them."""
     require_permission()
     lists = _SMOKE_SIZES if plan.is_smoke else _find_size_lists(data)
-    log = RunLog(work / "runs.ndjson" if plan.is_smoke else RUNS)
+    log = RunLog(RUNS if plan.has_history else work / "runs.ndjson")
     rows: list[dict[str, Value]] = []
     figures: list[Mapping[str, float]] = []
     with take_precedence() as is_prioritised:

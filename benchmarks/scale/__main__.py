@@ -44,7 +44,7 @@ def main(argv: Sequence[str]) -> int:
     started_at = datetime.now(UTC)
     usual = SMOKE if options.smoke else QUICK if options.quick else FULL
     sizes = [Size(rows, max(rows // options.rows_a_link, 1)) for rows in options.rows or usual]
-    with open_scratch_folder("scale", FOLDER, smoke=options.smoke) as folder:
+    with open_scratch_folder("scale", FOLDER, is_removed=options.smoke) as folder:
         work = partial(measure_growth, seed=options.seed, patience_s=60 * options.minutes, folder=folder)
         niceness = {} if options.smoke else NICENESS
         results = [work(size, niceness=niceness) for size in sizes]

@@ -50,9 +50,12 @@ class _Smoke(argparse.Action):
 
 
 @contextmanager
-def open_scratch_folder(name: str, usual_folder: Path, *, smoke: bool) -> Iterator[Path]:
-    """Return the folder for what a benchmark keeps between runs; a smoke run has one of its own and removes it."""
-    if not smoke:
+def open_scratch_folder(name: str, usual_folder: Path, *, is_removed: bool) -> Iterator[Path]:
+    """Return the folder for what a benchmark keeps between runs, from which an interrupted one continues.
+
+    A smoke or quick run has one of its own and removes it: it measures all that it reports.
+    """
+    if not is_removed:
         yield usual_folder
         return
     with tempfile.TemporaryDirectory(prefix=f"tradewind-{name}-") as folder:

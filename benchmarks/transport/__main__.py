@@ -94,7 +94,7 @@ def _run(options: argparse.Namespace) -> int:
     with (
         install_fld_tcp(),
         nullcontext(False) if options.quick else take_precedence() as prioritised,
-        open_scratch_folder("transport", RUNS.parent, smoke=options.smoke) as folder,
+        open_scratch_folder("transport", RUNS.parent, is_removed=options.smoke or options.quick) as folder,
     ):
         rows_log = Rows(log=RunLog(folder / RUNS.name), sources=sources, prioritised=prioritised, pauses_s=pauses_s)
         if options.smoke:

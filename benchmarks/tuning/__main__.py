@@ -3,8 +3,8 @@
 ``--data`` adds recorded traces as the path: files with a transfer's throughput in successive intervals a row.
 
 Each case × tuner × repeat is a cell: the project's own engine over an emulated path, driven by one tuner. Finished
-cells are stored in ``benchmarks/records/tuning.ndjson`` (quick ones in ``var/bench``) with digests of the measured
-sources, from which an interrupted run continues. All tuners' first repeats come first: a complete table after three
+cells are stored in ``benchmarks/records/tuning.ndjson`` with digests of the measured sources, from which an interrupted
+run continues; quick ones are measured each time. All tuners' first repeats come first: a complete table after three
 hours, then the spread of the controller. The benchmark needs root (or user namespaces) and nginx.
 """
 
@@ -123,18 +123,19 @@ def _run(options: argparse.Namespace) -> int:
     started_at = datetime.now(UTC)
     if options.smoke:
         require_permission()
-        with open_scratch_folder("tuning", options.scratch, smoke=True) as folder:
+        with open_scratch_folder("tuning", options.scratch, is_removed=True) as folder:
             _report(run_smallest(RunLog(HISTORY), folder, seed=options.seed), options, started_at)
         return 0
-    records = RunLog(VAR / "tuning-quick.ndjson" if options.quick else RECORDS / "tuning.ndjson")
-    cells = _Cells(records, options)
-    if not options.report:
-        require_permission()
-        options.scratch.mkdir(parents=True, exist_ok=True)
-        with take_precedence() as prioritised:
-            cells.measure_missing(prioritised=prioritised)
-        records.rewrite()
-    rows = cells.list_finished()
+    with open_scratch_folder("tuning", VAR, is_removed=options.quick) as folder:
+        records = RunLog(folder / "tuning-quick.ndjson" if options.quick else RECORDS / "tuning.ndjson")
+        cells = _Cells(records, RunLog(folder / "tuning-oracles.ndjson"), options)
+        if not options.report:
+            require_permission()
+            options.scratch.mkdir(parents=True, exist_ok=True)
+            with take_precedence() as prioritised:
+                cells.measure_missing(prioritised=prioritised)
+            records.rewrite()
+        rows = cells.list_finished()
     if not rows:
         raise InvalidValue("cells", "none is finished yet for these sources")
     if options.timelines:
@@ -169,13 +170,12 @@ def is_requested(case: Case, names: Sequence[str]) -> bool:
 class _Cells:
     """Cases × tuners × repeats, measured where they are missing."""
 
-    def __init__(self, records: RunLog, options: argparse.Namespace) -> None:
-        self._records, self._options = records, options
+    def __init__(self, records: RunLog, oracles: RunLog, options: argparse.Namespace) -> None:
+        self._records, self._oracles, self._options = records, oracles, options
         self._cases: Sequence[Case] = (
             QUICK_CASES if options.quick else (*ALL_CASES, *make_trace_cases(options.data, seed=options.seed))
         )
         self._hashes = digest_parts(_PARTS)
-        self._oracles = RunLog(VAR / "tuning-oracles.ndjson")
 
     def measure_missing(self, *, prioritised: bool) -> None:
         """Measure one tuner after the other, so that slow times of the machine affect all equally."""

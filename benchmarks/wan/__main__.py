@@ -3,9 +3,10 @@ programs.
 
 Each path × data set is a cell, for downloads and for uploads. Finished cells are stored in
 ``benchmarks/records/wan.ndjson`` with digests of the measured sources, single runs in ``var/bench/wan-runs.ndjson``,
-from which an interrupted table continues. Our engine is tuned by a service on the client's host whose release was
-learned on other, shorter transfers of other files; and once more by a service that has only seen other paths. The
-benchmark needs root (or user namespaces), the peers' packages and ``--data`` with a folder ``file_sizes``.
+from which an interrupted table continues; a quick one measures all that it reports. Our engine is tuned by a service on
+the client's host whose release was learned on other, shorter transfers of other files; and once more by a service that
+has only seen other paths. The benchmark needs root (or user namespaces), the peers' packages and ``--data`` with a
+folder ``file_sizes``.
 """
 
 import argparse
@@ -42,6 +43,7 @@ from tradewind.errors import InvalidValue
 
 RECORDS = ROOT / "benchmarks" / "records" / "wan.ndjson"
 VAR = ROOT / "var" / "bench"
+RUNS = "wan-runs.ndjson"
 SEARCH_CUT_S = 8.0
 REPEATS = 3
 QUICK_CUT_S, QUICK_SEARCH_CUT_S, QUICK_TUNED_S, QUICK_REPEATS = 12.0, 4.0, 5.0, 1
@@ -96,11 +98,12 @@ def _run(options: argparse.Namespace) -> int:
         return _run_other_paths(options, started_at)
     if options.direction or options.tls:
         raise InvalidValue("--direction, --tls", "go with --paths; --cells up and --cells tls select from the table")
-    records = RunLog(VAR / "wan-quick.ndjson" if options.quick else RECORDS)
     current = digest_sources() if _uses_learned_service(options) else digest_sources_of_rules()
-    if not options.report:
-        with take_precedence() as prioritised:
-            _measure_missing(options, records, current, prioritised=prioritised)
+    with open_scratch_folder("wan", VAR, is_removed=options.quick) as folder:
+        records, log = RunLog(folder / "wan-quick.ndjson" if options.quick else RECORDS), RunLog(folder / RUNS)
+        if not options.report:
+            with take_precedence() as prioritised:
+                _measure_missing(options, records, log, current, prioritised=prioritised)
     if options.peers or options.lessons:
         return 0
     rows = [row for row in records.list_rows() if _is_current(row, current)]
@@ -128,8 +131,12 @@ def _run_other_paths(options: argparse.Namespace, started_at: datetime) -> int:
     lists, current = _find_size_lists(options.data), digest_sources_of_rules()
     _require_peers()
     options.scratch.mkdir(parents=True, exist_ok=True)
-    log, lines = RunLog(VAR / "wan-runs.ndjson"), []
-    with take_precedence() as prioritised:
+    lines = []
+    with (
+        open_scratch_folder("wan", VAR, is_removed=options.quick) as folder,
+        take_precedence() as prioritised,
+    ):
+        log = RunLog(folder / RUNS)
         for cell in cells:
             plan = _make_plan(cell, options, current)
             with _set_up(cell, lists, plan, options, prioritised=prioritised) as arena:
@@ -143,7 +150,7 @@ def _run_smallest(options: argparse.Namespace) -> list[Row]:
     require_permission()
     _require_peers()
     hashes = digest_sources_of_rules()
-    with open_scratch_folder("wan", options.scratch, smoke=True) as folder:
+    with open_scratch_folder("wan", options.scratch, is_removed=True) as folder:
         return [run_smallest_cell(cell, folder, seed=options.seed, hashes=hashes) for cell in SMALLEST_CELLS]
 
 
@@ -168,13 +175,12 @@ def _uses_learned_service(options: argparse.Namespace) -> bool:
 
 
 def _measure_missing(
-    options: argparse.Namespace, records: RunLog, current: dict[str, str], *, prioritised: bool
+    options: argparse.Namespace, records: RunLog, log: RunLog, current: dict[str, str], *, prioritised: bool
 ) -> None:
     require_permission()
     lists = _find_size_lists(options.data)
     _require_peers()
     cells = select_cells(QUICK_CELLS if options.quick else ALL_CELLS, options.cells)
-    log = RunLog(VAR / "wan-runs.ndjson")
     options.scratch.mkdir(parents=True, exist_ok=True)
     missing = [cell for cell in cells if (row := records.find(cell.name)) is None or not _is_current(row, current)]
     if _uses_learned_service(options) and not options.peers:

@@ -152,6 +152,40 @@ def test_a_worse_figure_is_measured_again_and_decided_by_the_median(
     assert "WORSE" in capsys.readouterr().out
 
 
+def test_a_figure_that_the_quick_form_lacks_is_named_and_not_recorded(
+    stores: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setattr(plan, "measure", lambda planned, arguments: record({"error": 0.1, "share": None}))
+    assert plan.main(["--check", "--record", "--busy"]) == 1
+    assert "gain: not stored, as its quick form lacks share" in capsys.readouterr().err
+    assert RecordStore(quick=True, folder=stores).find("gain") is None
+
+
+def test_a_figure_that_the_record_lacks_is_named(
+    stores: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    RecordStore(quick=True, folder=stores).store(record({"error": 0.1}))
+    monkeypatch.setattr(plan, "measure", lambda planned, arguments: record())
+    assert plan.main(["--check", "--json"]) == 0
+    verdicts = {row["figure"]: row["verdict"] for row in json.loads(capsys.readouterr().out)}
+    assert verdicts == {"error": "as before", "share": "not in its record"}
+
+
+def test_a_quick_form_that_needs_no_data_is_checked_without(stores: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(plan, "PLAN", (replace(GAIN, needs_data=True, is_quick_without_data=True),))
+    RecordStore(quick=True, folder=stores).store(record())
+    received = []
+
+    def measure(planned, arguments):
+        received.append(arguments)
+        return record()
+
+    monkeypatch.setattr(plan, "measure", measure)
+    assert plan.main(["--check"]) == 0
+    assert plan.main(["--check", "--data", str(stores)]) == 0
+    assert received == [["--quick"], ["--quick"]]
+
+
 def test_a_check_that_compares_nothing_fails(stores: Path, capsys: pytest.CaptureFixture[str]):
     assert plan.main(["--check"]) == 1
     said = capsys.readouterr()
@@ -179,7 +213,7 @@ def test_a_benchmark_that_needs_data_is_left_out_without(
     assert said.err.count("left out, as it needs --data") == 2
     assert received == []
     assert plan.main(["--check", "--data", str(stores)]) == 0
-    assert received == [["--data", str(stores), "--quick"]]
+    assert received == [["--quick", "--data", str(stores)]]
 
 
 @pytest.mark.parametrize("words", [["--plan", "speed"], ["--check", "--measure"], ["--plan", "--record"]])
