@@ -107,7 +107,7 @@ class Demo:
         self._make_history()
         release = self._wait_for_release()
         runs = self._compare()
-        links = self._client.links()
+        links = self._client.inventory.links()
         report = compare(runs) | {
             "logs_uploaded": self._uploaded_count,
             "logs_recorded_beforehand": self._recorded_count,

@@ -108,7 +108,7 @@ def test_history_becomes_a_release_and_its_recommendation_is_used_by_a_real_tran
         before = max((each.id for each in client.releases.page()), default=0)
         uploaded += client.upload_logs(history(running, source, turn)).accepted
         release = eventually(lambda before=before: newer_release(client, before))
-        (link,) = client.links()
+        (link,) = client.inventory.links()
         if link.release is not None:
             break
     assert uploaded == len(SETTINGS) * 2 * (turn + 1)
@@ -123,7 +123,7 @@ def test_history_becomes_a_release_and_its_recommendation_is_used_by_a_real_tran
     assert copied["log"] == "uploaded"
     received = {path.name: path.read_bytes() for path in (running["folder"] / "tuned").rglob("*") if path.is_file()}
     assert received == {path.name: path.read_bytes() for path in (running["served"] / "pages").iterdir()}
-    eventually(lambda: client.links()[0].rows > uploaded)
+    eventually(lambda: client.inventory.links()[0].rows > uploaded)
 
 
 def test_revoked_key_is_reported_in_one_line(running: dict[str, Any]) -> None:

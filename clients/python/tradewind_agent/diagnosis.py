@@ -121,7 +121,7 @@ def _check_skew(skew_s: float) -> Finding:
 
 def _check_key(client: Client) -> Finding:
     try:
-        client.endpoints()
+        client.inventory.endpoints()
     except KeyRefused as refused:
         return make_bad_finding("key", refused.detail, refused.advice)
     except (ServiceUnreachable, ServiceProblem) as failure:

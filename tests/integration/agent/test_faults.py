@@ -42,7 +42,7 @@ def test_a_service_that_is_gone_is_reported_in_one_line(service):
         Client(url, "key", retries=PATIENT) as client,
         pytest.raises(ServiceUnreachable, match="does not answer") as raised,
     ):
-        client.links()
+        client.inventory.links()
     assert "\n" not in str(raised.value)
 
 

@@ -32,7 +32,7 @@ def test_uploaded_logs_are_stored_once_however_often_they_are_sent(client):
     assert again.receipts[0].duplicate
     assert again.receipts[0].batch_id == first.receipts[0].batch_id
     assert client.batch(first.receipts[0].batch_id).accepted == 30
-    (link,) = client.links()
+    (link,) = client.inventory.links()
     assert (link.source, link.destination, link.mover, link.rows) == ("alpha", "beta", "tradewind", 30)
 
 
@@ -65,7 +65,7 @@ def test_a_spool_is_drained_into_the_service(client, tmp_path):
         spool.append(records(2, 2 * number))
     assert spool.drain(client).accepted == 6
     assert spool.list_segments() == ()
-    assert client.links()[0].rows == 6
+    assert client.inventory.links()[0].rows == 6
 
 
 def test_a_refused_batch_does_not_hold_up_the_spool(client, tmp_path):
@@ -80,31 +80,31 @@ def test_a_refused_batch_does_not_hold_up_the_spool(client, tmp_path):
 
 
 def test_keys_are_made_used_and_revoked(api, client):
-    created = client.create_key(NewKey(name="night", scopes=("agent",)))
+    created = client.inventory.create_key(NewKey(name="night", scopes=("agent",)))
     with Client(api, created.secret) as night:
         assert night.scopes() == ("agent",)
         assert night.upload_logs([record(1)]).accepted == 1
         with pytest.raises(ScopeMissing, match="operator"):
-            night.keys()
-        client.revoke_key(created.id)
+            night.inventory.keys()
+        client.inventory.revoke_key(created.id)
         with pytest.raises(KeyRefused, match="tradewind login"):
-            night.links()
-    assert set(map(attrgetter("name"), client.keys())) == {"first", "night"}
+            night.inventory.links()
+    assert set(map(attrgetter("name"), client.inventory.keys())) == {"first", "night"}
 
 
 def test_scopes_are_reported_without_changing_anything(api, tenant, client):
     assert client.scopes() == ("agent", "provider", "analyst", "operator")
     with Client(api, tenant.key(Scope.ANALYST)) as analyst:
         assert analyst.scopes() == ("analyst",)
-    assert client.endpoints() == ()
-    assert client.links() == ()
+    assert client.inventory.endpoints() == ()
+    assert client.inventory.links() == ()
 
 
 def test_endpoints_are_made_and_changed(client):
-    made = client.create_endpoint(NewEndpoint(name="alpha", aliases=("alpha.example.org",)))
+    made = client.inventory.create_endpoint(NewEndpoint(name="alpha", aliases=("alpha.example.org",)))
     pair = KnownPair(destination="beta", bandwidth_bps=1e9, rtt_s=0.06)
-    client.change_endpoint(made.id, EndpointChange(known_pairs=(pair,)))
-    endpoint = next(each for each in client.endpoints() if each.name == "alpha")
+    client.inventory.change_endpoint(made.id, EndpointChange(known_pairs=(pair,)))
+    endpoint = next(each for each in client.inventory.endpoints() if each.name == "alpha")
     assert endpoint.aliases == ("alpha.example.org",)
     assert endpoint.known_pairs == (pair,)
 
@@ -126,7 +126,7 @@ def test_a_path_without_history_gets_a_plan_that_says_so(client):
 
 def test_missing_objects_raise_object_not_found(client, tenant):
     assert client.releases.page() == ()
-    for call in (client.batch, client.clusters, client.surface):
+    for call in (client.batch, client.inventory.clusters, client.inventory.surface):
         with pytest.raises(ObjectNotFound):
             call(tenant.id)
     with pytest.raises(ObjectNotFound):
@@ -150,7 +150,7 @@ def test_a_copy_is_logged_in_the_service(api, tenant, client, tmp_path):
     assert copied.document["log"] == "uploaded"
     assert copied.document["plan"]["source"] == "heuristic"
     assert "no service" not in copied.document["plan"]["rationale"]
-    (link,) = client.links()
+    (link,) = client.inventory.links()
     assert (link.source, link.destination, link.network, link.mover) == ("alpha", "beta", "wan", "tradewind")
     doctor = run("doctor", "--json", env=env)
     told = {finding["subject"]: finding for finding in doctor.document["findings"]}
@@ -169,7 +169,7 @@ def test_a_log_uploaded_again_with_a_corrected_end_feeds_the_right_link(api, ten
     assert (right.document["accepted"], right.document["rejected"]) == (2, 0)
     assert again.document["batches"] == right.document["batches"]
     with Client(api, tenant.secret) as client:
-        assert sorted((link.destination, link.rows) for link in client.links()) == [("beta", 2), ("gamma", 2)]
+        assert sorted((link.destination, link.rows) for link in client.inventory.links()) == [("beta", 2), ("gamma", 2)]
 
 
 def test_an_upload_of_what_is_there_already_is_no_failure(api, tenant, tmp_path):

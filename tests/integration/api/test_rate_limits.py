@@ -136,9 +136,9 @@ def test_no_key_and_no_factor_lifts_what_the_tenant_may(api: str, strict: str, t
 
 def test_rate_limited_agent_learns_how_long_to_wait(strict: str, tenant: Tenant) -> None:
     with Client(strict, tenant.secret, retries=NO_RETRIES) as client:
-        client.endpoints()
+        client.inventory.endpoints()
         with pytest.raises(ServiceUnreachable, match=r"429.* try again in 3") as refused:
-            client.create_endpoint(NewEndpoint(name="one"))
+            client.inventory.create_endpoint(NewEndpoint(name="one"))
     assert refused.value.retry_after_s is not None
     assert refused.value.retry_after_s > 3500
 

@@ -16,19 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from tradewind.path import UNKNOWN_PATH, Path
 from tradewind.transfer import TransferRecord
-from tradewind.wire.gain import GainReport
 from tradewind.wire.heartbeats import Completion, CompletionReceipt, Heartbeat, HeartbeatAnswer
-from tradewind.wire.inventory import (
-    Cluster,
-    CreatedKey,
-    Endpoint,
-    EndpointChange,
-    Key,
-    Link,
-    NewEndpoint,
-    NewKey,
-    Surface,
-)
 from tradewind.wire.limits import LearnedLimit
 from tradewind.wire.logs import BatchReceipt
 from tradewind.wire.recommendations import RecommendRequest, RecommendResponse
@@ -44,6 +32,7 @@ if TYPE_CHECKING:
     from tradewind.connections.har import Har
     from tradewind.wire.connections import ConnectionAnalysis
     from tradewind_agent.compression.service import Compression
+    from tradewind_agent.service.inventory import Inventory
     from tradewind_agent.service.mobile import Mobile
     from tradewind_agent.service.prices import Prices
     from tradewind_agent.service.regions import Regions
@@ -245,20 +234,14 @@ class Client:
         )
         return self._calls.parse(response, TypeAdapter(ConnectionAnalysis))
 
-    # What was learned
+    # What else there is, each loaded when it is used
 
-    def links(self) -> tuple[Link, ...]:
-        return self._calls.call("GET", "/v1/links", TypeAdapter(tuple[Link, ...]))
+    @cached_property
+    def inventory(self) -> "Inventory":
+        """Links with what was learned of them, endpoints and keys."""
+        from tradewind_agent.service.inventory import Inventory  # noqa: PLC0415 -- a copy does without
 
-    def gain(self) -> GainReport:
-        """Return what tuning would have gained on each link of the logged history."""
-        return self._calls.call("GET", "/v1/links/gain", TypeAdapter(GainReport))
-
-    def clusters(self, link_id: UUID) -> tuple[Cluster, ...]:
-        return self._calls.call("GET", f"/v1/links/{link_id}/clusters", TypeAdapter(tuple[Cluster, ...]))
-
-    def surface(self, cluster_id: UUID) -> Surface:
-        return self._calls.call("GET", f"/v1/clusters/{cluster_id}/surface", TypeAdapter(Surface))
+        return Inventory(self._calls)
 
     @cached_property
     def releases(self) -> "Releases":
@@ -309,32 +292,11 @@ class Client:
 
         return Prices(self._calls)
 
-    # Endpoints and keys
-
-    def endpoints(self) -> tuple[Endpoint, ...]:
-        return self._calls.call("GET", "/v1/endpoints", TypeAdapter(tuple[Endpoint, ...]))
-
-    def create_endpoint(self, endpoint: NewEndpoint) -> Endpoint:
-        return self._calls.call("POST", "/v1/endpoints", TypeAdapter(Endpoint), body=endpoint, repeatable=False)
-
-    def change_endpoint(self, endpoint_id: UUID, change: EndpointChange) -> Endpoint:
-        return self._calls.call("PATCH", f"/v1/endpoints/{endpoint_id}", TypeAdapter(Endpoint), body=change)
-
-    def keys(self) -> tuple[Key, ...]:
-        return self._calls.call("GET", "/v1/keys", TypeAdapter(tuple[Key, ...]))
-
-    def create_key(self, key: NewKey) -> CreatedKey:
-        """Create a key and return it with its secret, which the service shows only this once."""
-        return self._calls.call("POST", "/v1/keys", TypeAdapter(CreatedKey), body=key, repeatable=False)
-
-    def revoke_key(self, key_id: UUID) -> None:
-        self._calls.send("DELETE", f"/v1/keys/{key_id}")
+    # The key and the service
 
     def scopes(self) -> tuple[str, ...]:
         """Find out what the key permits, without changing anything."""
         return find_permitted_scopes(self._calls)
-
-    # Health
 
     def healthy(self) -> datetime | None:
         """Call ``/healthz`` and return the service's clock, if the answer has a date."""

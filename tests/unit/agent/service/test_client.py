@@ -42,10 +42,7 @@ def test_the_public_surface_is_this():
         "upload_batch",
         "batch",
         "analyse_connections",
-        "links",
-        "gain",
-        "clusters",
-        "surface",
+        "inventory",
         "releases",
         "warehouse",
         "compression",
@@ -53,12 +50,6 @@ def test_the_public_surface_is_this():
         "regions",
         "usage",
         "prices",
-        "endpoints",
-        "create_endpoint",
-        "change_endpoint",
-        "keys",
-        "create_key",
-        "revoke_key",
         "scopes",
         "healthy",
     ]
@@ -145,7 +136,7 @@ def test_waits_grow_are_jittered_and_end():
     service = answering(problem(503))
     policy = RetryPolicy(attempts=6, first_wait_s=1, longest_wait_s=4)
     with service.client(policy) as client, pytest.raises(ServiceUnreachable):
-        client.links()
+        client.inventory.links()
     assert len(service.requests) == 6
     ceilings = [1, 2, 4, 4, 4]
     assert all(0 <= wait <= ceiling for wait, ceiling in zip(service.waits_s, ceilings, strict=True))
@@ -196,7 +187,7 @@ def test_retry_after_is_waited_for_in_seconds_and_as_a_date():
         httpx.Response(200, json=[]),
     )
     with service.client() as client:
-        client.links()
+        client.inventory.links()
     assert service.waits_s[0] == 7
     assert service.waits_s[1] < 1
 
@@ -205,14 +196,14 @@ def test_retry_after_is_waited_for_in_seconds_and_as_a_date():
 def test_a_retry_after_that_says_nothing_is_passed_over(told: str):
     service = answering(problem(503, [("Retry-After", told)]), httpx.Response(200, json=[]))
     with service.client() as client:
-        client.links()
+        client.inventory.links()
     assert len(service.waits_s) == 1
 
 
 def test_a_wait_beyond_the_budget_is_reported_instead_of_waited_for():
     service = answering(problem(503, [("Retry-After", "3600")]))
     with service.client() as client, pytest.raises(ServiceUnreachable) as raised:
-        client.links()
+        client.inventory.links()
     assert service.waits_s == []
     assert raised.value.retry_after_s == 3600
     assert "try again in 3600 s" in str(raised.value)
@@ -222,14 +213,14 @@ def test_a_new_key_is_requested_again_only_when_the_first_request_cannot_have_ar
     new_key = NewKey(name="night", scopes=("agent",))
     service = answering(httpx.ReadTimeout("slow"))
     with service.client() as client, pytest.raises(ServiceUnreachable):
-        client.create_key(new_key)
+        client.inventory.create_key(new_key)
     assert len(service.requests) == 1
     created = {"id": str(UUID(int=1)), "name": "night", "prefix": "tw_", "scopes": ["agent"], "secret": "s"}
     service = answering(
         httpx.ConnectError("refused"), httpx.Response(201, json=created | {"created_at": "2024-05-01T00:00:00Z"})
     )
     with service.client() as client:
-        assert client.create_key(new_key).secret == "s"
+        assert client.inventory.create_key(new_key).secret == "s"
 
 
 @pytest.mark.parametrize(
@@ -280,7 +271,7 @@ def test_an_answer_that_is_no_json_or_of_another_shape_is_reported_as_such():
     for answer in (httpx.Response(200, text="<html>"), httpx.Response(200, json={"links": 1})):
         service = answering(answer)
         with service.client() as client, pytest.raises(ServiceFailed, match="/v1/links"):
-            client.links()
+            client.inventory.links()
 
 
 @pytest.mark.parametrize("status", [200, 502])
@@ -290,7 +281,7 @@ def test_an_answer_that_is_not_encoded_as_it_says_is_reported_as_such(status):
         return httpx.Response(status, headers={"Content-Encoding": "gzip"}, stream=stream)
 
     with Client("http://service.test", "key", transport=httpx.MockTransport(damaged)) as client:
-        for ask in (client.links, lambda: list(client.warehouse.query("SELECT 1").rows())):
+        for ask in (client.inventory.links, lambda: list(client.warehouse.query("SELECT 1").rows())):
             with pytest.raises(ServiceFailed, match="something else than gzip"):
                 ask()
 
@@ -298,7 +289,7 @@ def test_an_answer_that_is_not_encoded_as_it_says_is_reported_as_such(status):
 def test_an_error_page_of_a_proxy_is_still_one_line():
     service = answering(httpx.Response(403, text="<html>\n<body>no</body></html>"))
     with service.client() as client, pytest.raises(NotPermitted, match=r"refused \(403\): Forbidden"):
-        client.links()
+        client.inventory.links()
 
 
 def test_fields_that_later_versions_add_are_ignored():

@@ -38,7 +38,7 @@ def list_endpoints(*, as_json: options.Json = False) -> None:
     """List all endpoints with their power policy, the energy that counts at each by default, and their region."""
     terminal = Terminal(as_json)
     with environment.open_client() as client:
-        found = client.endpoints()
+        found = client.inventory.endpoints()
     _print(terminal, found)
 
 
@@ -66,14 +66,14 @@ def set_endpoint(
         raise typer.BadParameter("name --power-policy, --region or both", param_hint="set")
     terminal = Terminal(as_json)
     with environment.open_client() as client:
-        found = next((each for each in client.endpoints() if name in (each.name, *each.aliases)), None)
+        found = next((each for each in client.inventory.endpoints() if name in (each.name, *each.aliases)), None)
         if found is None:
             wrong = f"{name!r} is no endpoint of yours; `tradewind endpoints list` shows them"
             raise typer.BadParameter(wrong, param_hint="NAME")
         given: dict[str, object] = {} if region is None else {"region": region}
         if power_policy is not None:
             given["power_policy"] = None if power_policy is ChosenPolicy.UNKNOWN else PowerPolicy(power_policy)
-        changed = client.change_endpoint(found.id, EndpointChange.model_validate(given))
+        changed = client.inventory.change_endpoint(found.id, EndpointChange.model_validate(given))
     _print(terminal, (changed,))
 
 

@@ -40,7 +40,7 @@ def login(
     checked = True
     with Client(address, secret, retries=BRIEF_RETRIES) as client:
         try:
-            client.endpoints()
+            client.inventory.endpoints()
         except ObjectNotFound as missing:
             raise NotConfigured(f"{address} answers, but is no Tradewind service: check address and port") from missing
         except ServiceUnreachable as away:

@@ -251,7 +251,7 @@ def report(
 
     terminal = Terminal(as_json)
     with environment.open_client() as client:
-        found = client.gain()
+        found = client.inventory.gain()
     if html is not None:
         write_gain_page(found, html)
     terminal.print_result("\n".join(list_report_lines(found)), found.model_dump(mode="json"))
