@@ -98,9 +98,13 @@ def refresh_usage(self: TimedTask) -> None:
 
 
 def _run_for_each(tenant_ids: Iterable[UUID], run: Callable[[UUID], None]) -> None:
-    """Run for each tenant, and raise the first error once the others are done: rows of one tenant stop no other.
+    """Run for each tenant, and raise what failed once the others are done: rows of one tenant stop no other.
 
     While the store is unreachable no tenant is tried further.
+
+    Raises
+    ------
+    ExceptionGroup : several tenants failed; each error has a note with its tenant.
     """
     failures: list[Exception] = []
     for tenant_id in tenant_ids:
@@ -111,6 +115,8 @@ def _run_for_each(tenant_ids: Iterable[UUID], run: Callable[[UUID], None]) -> No
         except Exception as error:  # noqa: BLE001  # raised after the others
             error.add_note(f"tenant {tenant_id}")
             failures.append(error)
+    if len(failures) > 1:
+        raise ExceptionGroup("several tenants failed", failures)
     if failures:
         raise failures[0]
 

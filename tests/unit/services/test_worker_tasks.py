@@ -66,13 +66,14 @@ def test_scheduled_tasks_are_marked_by_clock(task: TimedTask) -> None:
     assert task.by_clock
 
 
+@pytest.mark.parametrize(("failing", "error"), [(1, ZeroDivisionError), (2, ExceptionGroup)])
 @pytest.mark.parametrize("task", [roll_up, refresh_usage])
-def test_tenant_whose_rows_cannot_be_computed_stops_no_other(task: TimedTask) -> None:
-    tenant_ids = [uuid4() for _ in range(3)]
+def test_tenant_whose_rows_cannot_be_computed_stops_no_other(task: TimedTask, failing: int, error: type) -> None:
+    tenant_ids = [uuid4() for _ in range(4)]
     computed: list[UUID] = []
 
     def run(tenant_id: UUID) -> int:
-        if tenant_id == tenant_ids[0]:
+        if tenant_id in tenant_ids[:failing]:
             raise ZeroDivisionError
         computed.append(tenant_id)
         return 0
@@ -82,6 +83,8 @@ def test_tenant_whose_rows_cannot_be_computed_stops_no_other(task: TimedTask) ->
     )
     use_case = SimpleNamespace(run=run)
     parts = SimpleNamespace(roll_up=use_case, refresh_usage=use_case, store=SimpleNamespace(registry=registry))
-    with pytest.raises(ZeroDivisionError):
+    with pytest.raises(error) as caught:
         task.run.__func__(SimpleNamespace(parts=parts))
-    assert computed == tenant_ids[1:]
+    assert computed == tenant_ids[failing:]
+    errors = getattr(caught.value, "exceptions", (caught.value,))
+    assert [each.__notes__ for each in errors] == [[f"tenant {each}"] for each in tenant_ids[:failing]]
