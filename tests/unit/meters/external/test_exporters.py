@@ -106,3 +106,30 @@ def test_samples_have_labels_with_escapes_braces_and_times() -> None:
 def test_source_that_is_none_is_refused_with_examples(text: str) -> None:
     with pytest.raises(InvalidValue, match="power meter"):
         parse_meter_source(text)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "reason"),
+    [
+        ("kepler", KEPLER + KEPLER.replace('"n"', '"m"'), r"has several hosts \(m, n\)"),
+        ("kepler", PLATFORM + PLATFORM.replace('bmc_id="b"', 'node="x",bmc_id="b"').replace('"x"', '"y"', 1), "several"),
+        ("scaphandre", 'scaph_host_energy_microjoules{instance="a"} 5\nscaph_host_energy_microjoules{instance="b"} 6\n', "several"),
+        ("scaphandre", SCAPHANDRE.format(energy=5) * 2, "has a sample twice"),
+        ("scaphandre", SCAPHANDRE.replace("23500000", "0").format(energy=0), "has none of"),
+    ],
+)  # fmt: skip
+def test_several_hosts_in_one_export_are_not_added_up(kind: str, text: str, reason: str) -> None:
+    with serve_documents({"/metrics": text}) as documents, pytest.raises(MeterUnavailable, match=reason):
+        parse_meter_source(f"{kind}:{documents.url}").open()
+
+
+@pytest.mark.parametrize("changed", [KEPLER + PSYS, KEPLER.replace('path="/sys/class/powercap/intel-rapl:1"', "")])
+def test_sum_of_other_samples_than_at_first_is_no_energy(changed: str) -> None:
+    with serve_documents({"/metrics": KEPLER}) as documents:
+        meter = parse_meter_source(f"kepler:{documents.url}").open()
+        before = meter.read_energy_j(later(0))
+        documents.bodies["/metrics"] = changed
+        with pytest.raises(MeterUnavailable, match="has other samples of kepler_node_cpu_joules_total than at first"):
+            meter.read_energy_j(later(1))
+        documents.bodies["/metrics"] = KEPLER
+        assert meter.read_energy_j(later(2)) == before

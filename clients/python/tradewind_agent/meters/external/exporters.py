@@ -5,17 +5,22 @@ Metric names are those of Scaphandre 1.0 (references, "Metrics available") and o
 and memory. Zones within a package are part of it and not added.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tradewind.energy.measured import EnergyMethod, EnergyQuality
 from tradewind_agent.meters.external.exposition import Sample, parse_samples
-from tradewind_agent.meters.external.gauge import GaugeMeter, check_power_w
+from tradewind_agent.meters.external.gauge import GaugeMeter
 from tradewind_agent.meters.external.http_read import HttpReader
 from tradewind_agent.meters.meter import Meter, MeterUnavailable
 from tradewind_agent.meters.utilisation import HostCounters
 
 RENEW_S = 1.0
+COUNTER_S = 5.0
+"""How often Kepler renews its counters by default: the energy of a shorter transfer may be all of that, or nothing."""
+HOST_LABELS = ("instance", "exported_instance", "node_name", "node", "nodename", "hostname", "host")
+"""Labels that name a host in what several exporters have been collected to."""
 _MICRO = 1e-6
 
 SCAPHANDRE_ENERGY, SCAPHANDRE_POWER = "scaph_host_energy_microjoules", "scaph_host_power_microwatts"
@@ -23,6 +28,10 @@ KEPLER_PLATFORM, KEPLER_PACKAGE = "kepler_node_platform_joules_total", "kepler_n
 KEPLER_DRAM, KEPLER_CPU = "kepler_node_dram_joules_total", "kepler_node_cpu_joules_total"
 KEPLER_PLATFORM_POWER = "kepler_platform_watts"
 SOCKETS, ENTIRE_HOST = "sockets only, the whole host's processes", "the whole host"
+
+
+_Identity = tuple[str, frozenset[tuple[str, str]]]
+"""Name and labels of a sample."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +92,7 @@ class CounterMeter:
     description: str
     quality: EnergyQuality
     base_w: float | None = None
+    resolution_s: float = COUNTER_S
 
     @property
     def method(self) -> EnergyMethod:
@@ -98,7 +108,7 @@ def open_exporter_meter(name: str, series: Sequence[Series], reader: HttpReader,
 
     Raises
     ------
-    MeterUnavailable : it has none, or cannot be read.
+    MeterUnavailable : it has none, or those of several hosts, or cannot be read.
     """
     names = [each for one in series for each in one.names]
     samples = _read_samples(reader, path, names)
@@ -106,11 +116,16 @@ def open_exporter_meter(name: str, series: Sequence[Series], reader: HttpReader,
         if one.add_up(samples) is None:
             continue
 
-        def read(chosen: Series = one) -> float:
-            value = chosen.add_up(_read_samples(reader, path, chosen.names))
+        first = _identify(samples, one.names)
+
+        def read(chosen: Series = one, first: frozenset[_Identity] = first) -> float:
+            found = _read_samples(reader, path, chosen.names)
+            value = chosen.add_up(found)
             if value is None:
                 raise MeterUnavailable(f"{reader.base_url}{path} has no {chosen.names[0]} any more")
-            return check_power_w(value)
+            if _identify(found, chosen.names) != first:
+                raise MeterUnavailable(f"{reader.base_url}{path} has other samples of {chosen.names[0]} than at first")
+            return value if chosen.is_power else _check_counted_j(value)
 
         quality = EnergyQuality.ASSUMED if _is_modelled(samples, one.names) else EnergyQuality.MEASURED
         description = f"{name}, {' + '.join(one.names)} of {reader.base_url}: {one.covers}"
@@ -118,6 +133,26 @@ def open_exporter_meter(name: str, series: Sequence[Series], reader: HttpReader,
             return GaugeMeter(read, description, RENEW_S, quality)
         return CounterMeter(read, description, quality)
     raise MeterUnavailable(f"{reader.base_url}{path} has none of {', '.join(names)} above 0")
+
+
+def _check_counted_j(counted_j: float) -> float:
+    if not math.isfinite(counted_j):
+        raise MeterUnavailable(f"it reports {counted_j} J, which is no energy")
+    return counted_j
+
+
+def _identify(samples: Sequence[Sample], names: Sequence[str]) -> frozenset[_Identity]:
+    return frozenset((each.name, frozenset(each.labels.items())) for each in samples if each.name in names)
+
+
+def _check_host(samples: Sequence[Sample], where: str) -> None:
+    """Refuse samples of several hosts, or one that is there twice: their sum is no host's."""
+    for label in HOST_LABELS:
+        hosts = sorted({sample.labels[label] for sample in samples if label in sample.labels})
+        if len(hosts) > 1:
+            raise MeterUnavailable(f"{where} has several hosts ({', '.join(hosts[:3])}); name this host's own exporter")
+    if len(_identify(samples, [sample.name for sample in samples])) < len(samples):
+        raise MeterUnavailable(f"{where} has a sample twice; name this host's own exporter")
 
 
 def _is_modelled(samples: Sequence[Sample], names: Sequence[str]) -> bool:
@@ -128,4 +163,6 @@ def _is_modelled(samples: Sequence[Sample], names: Sequence[str]) -> bool:
 
 def _read_samples(reader: HttpReader, path: str, names: Sequence[str]) -> Sequence[Sample]:
     text = reader.get(path).decode("utf-8", "replace")
-    return tuple(parse_samples(text, frozenset(names)))
+    samples = tuple(parse_samples(text, frozenset(names)))
+    _check_host(samples, f"{reader.base_url}{path}")
+    return samples
