@@ -1,6 +1,8 @@
 """How busy a host and a process tree are: counters read by psutil, and the utilisation between two readings."""
 
 import os
+import platform
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -122,6 +124,16 @@ class HostReader:
             with suppress(psutil.NoSuchProcess):
                 waiting += _list_children(process)
             yield process
+
+
+def describe_processors(procfs: Path = Path("/proc")) -> str:
+    """Return model and number of this host's logical CPUs, in the words of its kernel where it has some."""
+    try:
+        text = (procfs / "cpuinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        text = ""
+    named = re.search(r"^(?:model name|Model|cpu model|cpu)\s*:\s*(.+?)\s*$", text, re.MULTILINE)
+    return f"{psutil.cpu_count() or 1} × {named[1] if named else platform.machine()}"
 
 
 def _list_children(process: psutil.Process) -> Iterator[psutil.Process]:
