@@ -1,7 +1,7 @@
 """Accounts of transfers at a server: opened, shared, bounded, forgotten; counters and clock are the test's."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from uuid import UUID, uuid4
 
@@ -230,3 +230,45 @@ def test_a_meter_that_fails_gives_its_reason_instead_of_a_figure():
         assert await meters.report(A) == "the counter is gone"
 
     run(story, FailingMeter(PROFILE))
+
+
+class ShownMeter(CpuModelMeter):
+    """A counter that shows these values, and then 50 J more each time."""
+
+    method, quality, base_w = EnergyMethod.METER, EnergyQuality.MEASURED, None
+
+    def __init__(self, values: Sequence[float]) -> None:
+        self._values = list(values)
+
+    def read_energy_j(self, counters: HostCounters) -> float:
+        self._values.append(self._values[-1] + 50.0)
+        return self._values.pop(0)
+
+
+@pytest.mark.parametrize(
+    ("values", "quality"),
+    [
+        ([0.0, 50.0, 100.0], EnergyQuality.MEASURED),
+        ([5000.0, 5050.0, 20.0, 70.0], EnergyQuality.ASSUMED),
+        ([0.0, 50.0, 200_100.0, 200_150.0], EnergyQuality.ASSUMED),
+        ([0.0, 0.0, 100.0, 100.0, 200.0], EnergyQuality.ASSUMED),
+    ],
+    ids=["sound", "set back", "jumping", "renewed seldom"],
+)
+def test_energy_of_a_meter_that_misbehaves_is_bridged_and_assumed(values: Sequence[float], quality: EnergyQuality):
+    async def story(meters: TransferMeters, clock: Clock) -> None:
+        meters.start_request(str(A)).moved_bytes += 1000
+        for _ in range(6):
+            report = await meters.report(A, is_over=False)
+        assert report.total_j == pytest.approx(50 * report.duration_s)
+        assert report.quality is quality
+
+    run(story, ShownMeter(values))
+
+
+def test_meter_that_counted_nothing_measures_no_transfer():
+    async def story(meters: TransferMeters, clock: Clock) -> None:
+        meters.start_request(str(A)).moved_bytes += 1000
+        assert await meters.report(A) == "the meter counted nothing meanwhile"
+
+    run(story, ShownMeter([7.0] * 100))
