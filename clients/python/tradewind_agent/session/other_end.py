@@ -2,6 +2,7 @@
 
 import ipaddress
 import json
+import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
@@ -152,8 +153,17 @@ def collect_energy(metered: MeterResult | None, other_end: OtherEndReading | Non
 
 
 def _is_here(origin: Origin) -> bool:
-    """Return whether the server is on this very host, as far as its address shows."""
+    """Return whether the server is on this very host, as far as its address or its name shows."""
     try:
-        return ipaddress.ip_address(origin.host).is_loopback
+        address = ipaddress.ip_address(origin.host)
     except ValueError:
-        return origin.host == "localhost"
+        return origin.host in ("localhost", socket.gethostname().lower())
+    return address.is_loopback or str(address) in _list_own_addresses()
+
+
+def _list_own_addresses() -> frozenset[str]:
+    """Return the addresses of this host's interfaces; Linux appends the interface to those of a link."""
+    import psutil  # noqa: PLC0415 -- no copy from elsewhere by name needs it
+
+    found = psutil.net_if_addrs().values()
+    return frozenset(each.address.partition("%")[0] for addresses in found for each in addresses)

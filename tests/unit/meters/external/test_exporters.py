@@ -112,8 +112,8 @@ def test_source_that_is_none_is_refused_with_examples(text: str) -> None:
     ("kind", "text", "reason"),
     [
         ("kepler", KEPLER + KEPLER.replace('"n"', '"m"'), r"has several hosts \(m, n\)"),
-        ("kepler", PLATFORM + PLATFORM.replace('bmc_id="b"', 'node="x",bmc_id="b"').replace('"x"', '"y"', 1), "several"),
-        ("scaphandre", 'scaph_host_energy_microjoules{instance="a"} 5\nscaph_host_energy_microjoules{instance="b"} 6\n', "several"),
+        ("kepler", "".join(PLATFORM.replace("{", f'{{node="{name}",') for name in "xy"), r"several hosts \(x, y\)"),
+        ("scaphandre", "".join(f'scaph_host_energy_microjoules{{instance="{name}"}} 5\n' for name in "ab"), "several"),
         ("scaphandre", SCAPHANDRE.format(energy=5) * 2, "has a sample twice"),
         ("scaphandre", SCAPHANDRE.replace("23500000", "0").format(energy=0), "has none of"),
     ],
