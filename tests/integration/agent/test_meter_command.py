@@ -213,5 +213,5 @@ def test_quality_is_that_of_the_energy_and_not_of_the_meter(env):
     assert done.code == 0, done.err
     assert (done.document["method"], done.document["quality"]) == ("meter", "assumed")
     assert done.document["mean_w"] == pytest.approx(50, rel=0.01)
-    assert "needs 5 s to measure a transfer" in done.document["notes"][0]
-    assert "needs 5 s to measure a transfer" in done.err
+    assert "needs 12.5 s to measure a transfer" in done.document["notes"][0]
+    assert "needs 12.5 s to measure a transfer" in done.err

@@ -163,6 +163,9 @@ def test_chassis_that_cannot_be_read_hides_no_other() -> None:
     bodies[CHASSIS] = json.dumps({"Members": [{"@odata.id": f"{CHASSIS}/locked"}, {"@odata.id": f"{CHASSIS}/1"}]})
     with serve_documents(bodies) as documents:
         assert "Chassis/1/Power" in parse_meter_source(f"redfish:{documents.url}").open().description
+        del documents.bodies[f"{CHASSIS}/1"], documents.bodies[f"{CHASSIS}/1/Power"]
+        with pytest.raises(MeterUnavailable, match=r"by Redfish: .*Chassis/1 answers 404"):
+            parse_meter_source(f"redfish:{documents.url}").open()
 
 
 @pytest.mark.parametrize("body", ["[" * 100_000, '{"PowerControl": [{"PowerConsumedWatts": 1%s}]}' % ("0" * 400)])

@@ -24,11 +24,13 @@ class GaugeMeter:
     ----------
     read_power_w : reads the gauge, W; raises `MeterUnavailable`. It is called when the meter is made, too.
     renew_s : how old a value may become before it is read again.
+    late_s : how long the source may show a value before it measures again, where that is longer.
     """
 
     read_power_w: Callable[[], float]
     description: str
     renew_s: float
+    late_s: float = 0.0
     quality: EnergyQuality = EnergyQuality.MEASURED
     base_w: float | None = None
     _power_w: float = field(init=False)
@@ -46,7 +48,7 @@ class GaugeMeter:
 
     @property
     def resolution_s(self) -> float:
-        return RESOLVED_VALUES * self.renew_s
+        return RESOLVED_VALUES * max(self.renew_s, self.late_s)
 
     def read_energy_j(self, counters: HostCounters) -> float:
         """Return the energy since the first reading, J."""

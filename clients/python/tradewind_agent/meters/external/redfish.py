@@ -26,7 +26,7 @@ def open_redfish_meter(reader: HttpReader, path: str = "") -> GaugeMeter:
     MeterUnavailable : none does, or the controller cannot be read.
     """
     resources = (path,) if path.strip("/").startswith("redfish/v1/") else _list_power_resources(reader)
-    refusal = "it has no chassis that can be read"
+    refusal = "it has no chassis"
     for resource in resources:
         try:
             check_power_w(_read_power_w(reader, resource))
@@ -50,7 +50,8 @@ def _list_power_resources(reader: HttpReader) -> Iterator[str]:
             continue
         try:
             document = _read_document(reader, address)
-        except MeterUnavailable:  # a part that may not be read hides no other
+        except MeterUnavailable:  # a part that may not be read hides no other; it is refused with its reason
+            yield address
             continue
         for name in ("EnvironmentMetrics", "Power"):
             if (resource := _find_link(document.get(name))) is not None:
