@@ -156,7 +156,7 @@ def test_a_base_power_that_nobody_knows_leaves_the_dynamic_part_unknown(tmp_path
         report = await meters.report(A)
         assert report.total_j == pytest.approx(7.0 * report.duration_s)
         assert report.dynamic_j is report.base_w is None
-        assert report.quality is EnergyQuality.MEASURED
+        assert report.quality is EnergyQuality.ASSUMED, "a second is too short for its gauge"
 
     run(story, BatteryMeter(tmp_path))
 
@@ -272,3 +272,17 @@ def test_meter_that_counted_nothing_measures_no_transfer():
         assert await meters.report(A) == "the meter counted nothing meanwhile"
 
     run(story, ShownMeter([7.0] * 100))
+
+
+def test_transfer_that_is_shorter_than_its_meter_resolves_is_assumed():
+    meter = ShownMeter([0.0])
+    meter.resolution_s = 3.0
+
+    async def story(meters: TransferMeters, clock: Clock) -> None:
+        meters.start_request(str(A)).moved_bytes += 1000
+        for _ in range(5):
+            report = await meters.report(A, is_over=False)
+            assert (report.quality is EnergyQuality.MEASURED) is (report.duration_s >= 3)
+        assert report.quality is EnergyQuality.MEASURED
+
+    run(story, meter)

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from tradewind.energy.measured import EnergyQuality, compute_energy_above_base_j
 from tradewind_agent.meters import HostCounters, MeterUnavailable
+from tradewind_agent.meters.meter import find_resolution_s
 from tradewind_agent.meters.steady import SteadyEnergy
 from tradewind_agent.serve.energy_shares import EnergyInterval, TransferAccount, share_out
 from tradewind_agent.session.metering import SAMPLE_INTERVAL_S, HostMeter
@@ -117,6 +118,8 @@ class TransferMeters:
         if self._base_w is not None:
             base_j = self._base_w * account.base_s
             base_w, dynamic_j = base_j / account.duration_s, compute_energy_above_base_j(account.energy_j, base_j)
+        is_resolved = account.duration_s >= find_resolution_s(meter)
+        is_measured = account.was_alone and account.was_steady and is_resolved
         return ServerEnergyReport(
             transfer_id=transfer_id,
             duration_s=account.duration_s,
@@ -125,7 +128,7 @@ class TransferMeters:
             dynamic_j=dynamic_j,
             base_w=base_w,
             method=meter.method,
-            quality=meter.quality if account.was_alone and account.was_steady else EnergyQuality.ASSUMED,
+            quality=meter.quality if is_measured else EnergyQuality.ASSUMED,
             cpu_s=account.cpu_s,
             logical_cpus=self._logical_cpus,
         )
