@@ -1,5 +1,6 @@
 """Which meter is used, and why not a better one."""
 
+import os
 import platform
 from pathlib import Path
 
@@ -49,9 +50,18 @@ def test_model_of_other_processors_is_refused(tmp_path: Path, host: str | None, 
 
 @pytest.mark.parametrize(
     ("text", "name"),
-    [("processor\t: 0\nmodel name\t: Xeon 1\nmodel name\t: Xeon 1\n", "Xeon 1"), ("", platform.machine())],
+    [
+        ("processor\t: 0\nmodel name\t: Xeon 1\nmodel name\t: Xeon 1\n", "Xeon 1"),
+        (2 * "processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xd0c\n", f"{platform.machine()} 0x41 0xd0c"),
+        ("", platform.machine()),
+    ],
 )
-def test_processors_are_described_by_model_and_number(tmp_path: Path, text: str, name: str):
+def test_processors_are_described_by_model_and_number(
+    tmp_path: Path, text: str, name: str, monkeypatch: pytest.MonkeyPatch
+):
+    """Those that are switched off count: a host whose threads are is still the one that was calibrated."""
+    monkeypatch.setattr(os, "sysconf", {"SC_NPROCESSORS_CONF": 96}.__getitem__)
+    monkeypatch.setattr(psutil, "cpu_count", lambda: 48)
     if text:
         (tmp_path / "cpuinfo").write_text(text)
-    assert describe_processors(tmp_path) == f"{psutil.cpu_count()} × {name}"
+    assert describe_processors(tmp_path) == f"96 × {name}"
