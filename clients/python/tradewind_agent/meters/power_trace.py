@@ -81,7 +81,7 @@ def read_power_trace(text: str) -> PowerTrace:
     body = [(_split_cells(line, number, form.delimiter), number) for number, line in numbered[form.header :]]
     samples = [(number, *_sample(row, number, form)) for row, number in body]
     notes: list[str] = []
-    _check_separators([row[form.power_column].strip() for row, _ in body])
+    _check_separators([row[form.power_column].strip() for row, _ in body], form.watts)
     _look_for_decimal_commas([row for row, _ in body], form, notes)
     _look_for_local_times([row[form.time_column] for row, _ in body], notes)
     merged = _drop_duplicates(samples, notes)
@@ -120,7 +120,7 @@ def _find_form(number: int, first: str) -> _Form:
     power = next((name for name in _POWER_NAMES if name in names), None)
     if time_column is None or power is None:
         raise InvalidTrace("trace", f"names no time or no power among {', '.join(cells)}; call them time_s and power_w")
-    _check_power_column(first, power, names)
+    _check_power_column(_split_cells(first, number, delimiter)[names.index(power)], power, names)
     return _Form(
         delimiter,
         time_column,
@@ -133,11 +133,11 @@ def _find_form(number: int, first: str) -> _Form:
     )
 
 
-def _check_power_column(header: str, power: str, names: Sequence[str]) -> None:
+def _check_power_column(column: str, power: str, names: Sequence[str]) -> None:
     """Refuse a power that is there twice, as of a meter with two sockets, or in MW, which is another unit than mW."""
     if names.count(power) > 1:
         raise InvalidTrace("trace", f"names {power} {names.count(power)} times; call the one that counts power_w")
-    if power.endswith("mw") and "MW" in header:
+    if power.endswith("mw") and "MW" in column:
         raise InvalidTrace("trace", "has a power in MW; call the column power_mw if it is in milliwatts")
 
 
@@ -210,15 +210,22 @@ def _drop_duplicates(samples: Sequence[tuple[int, float, float]], notes: list[st
     return [(group[0][0], fmean(power for _, power in group)) for group in groups]
 
 
-def _check_separators(powers: Sequence[str]) -> None:
+def _check_separators(powers: Sequence[str], watts: float) -> None:
     """Refuse powers in which a comma or a point may separate thousands: 1,002 next to 998, or 1.002 next to 998,5."""
     commas = [text for text in powers if "," in text]
-    thousands = all(len(text.partition(",")[2]) == 3 for text in commas)
+    thousands = all(_may_separate_thousands(text, watts) for text in commas)
     mixed = any("." in text for text in powers) or (
         thousands and any(len(text) >= 3 and text.isdecimal() for text in powers)
     )
     if commas and mixed:
         raise InvalidTrace("trace", f"has the power {commas[0]} next to others: does its comma separate thousands?")
+
+
+def _may_separate_thousands(text: str, watts: float) -> bool:
+    """Return whether the comma of a power may: that of 1,002 W, but not of 0,998, 1002,500 or 99,875 W."""
+    before, _, after = text.partition(",")
+    is_grouped = len(after) == 3 and 1 <= len(before) <= 3 and not before.startswith("0")
+    return is_grouped and watts * float(before + after) <= MOST_HOST_W
 
 
 def _look_for_decimal_commas(rows: Sequence[Sequence[str]], form: _Form, notes: list[str]) -> None:
