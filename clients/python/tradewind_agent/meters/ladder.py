@@ -217,6 +217,9 @@ def _measure(
 def _compute_mean_power_w(metered: Sequence[tuple[float, float]]) -> float:
     """Return the mean power of a step by the meter's values, each a time, s, and an energy, J.
 
+    That of a counter which stands still meanwhile is the one between its first and its last change: what it shows at
+    the ends of the step may be of some seconds before.
+
     Raises
     ------
     CannotFit : the values are not those of a host in this step alone.
@@ -231,9 +234,12 @@ def _compute_mean_power_w(metered: Sequence[tuple[float, float]]) -> float:
         still_s = 0.0 if spent_j else still_s + duration_s
         longest_s = max(longest_s, still_s)
     step_s = metered[-1][0] - metered[0][0]
-    if longest_s > 0 and (renewed_s := longest_s + step_s / (len(metered) - 1)) > LONGEST_STILL_SHARE * step_s:
+    sample_s = step_s / (len(metered) - 1)
+    if longest_s > 0 and longest_s + sample_s > LONGEST_STILL_SHARE * step_s:
+        renewed_s = longest_s + 2 * sample_s  # it may stand still for a sample longer than was seen
         needed_s = math.ceil(renewed_s / LONGEST_STILL_SHARE / (1 - WARM_UP_SHARE))
         raise CannotFit(
             f"the meter shows the same energy for {longest_s:.3g} s; calibrate with --step {needed_s}s or more"
         )
-    return (metered[-1][1] - metered[0][1]) / step_s
+    changed = metered if not longest_s else [after for before, after in pairwise(metered) if after[1] > before[1]]
+    return (changed[-1][1] - changed[0][1]) / (changed[-1][0] - changed[0][0])
