@@ -55,3 +55,14 @@ def test_longer_steps_suffice_for_a_counter_that_is_renewed_seldom(
     meter = load_calibrated_meter(tmp_path)
     assert meter is not None
     assert meter.host == describe_processors()
+
+
+def test_coarse_counter_of_a_host_near_the_largest_power_does_not_jump() -> None:
+    """It counts 18 kW in steps of 5 s: more than a second of any host, and less than 5 s."""
+    coarse = renew_each(5)
+    found = calibrate(
+        climb_with(lambda energy_j, at_s: 400 * coarse(energy_j, at_s), step_s=32.0).steps,
+        method=EnergyMethod.METER,
+        source="synthetic",
+    )
+    assert found.component_w["cpu"] == pytest.approx(400 * CPU_W, rel=0.1)

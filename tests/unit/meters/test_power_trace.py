@@ -37,6 +37,7 @@ def test_decimal_commas_in_quotes_are_read_and_noted(header):
         "0;1,125\n1;1,125\n",
         "0;100\n1;99,5\n",
         "0;45,123\n1;45\n",
+        "0;1,125\n1;1\n",
         "0;0,998\n1;1,002\n2;100\n",
         "0;1002,500\n1;998\n",
         "0;99,875\n1;100\n2;100,125\n",
@@ -143,3 +144,7 @@ def test_uncorrectable_trace_is_refused_with_its_place(text, message):
 def test_capitals_of_another_column_are_no_megawatts():
     trace = read_power_trace("DIMMW,t,power_mw\n1,0,5000\n1,1,5000\n")
     assert trace.power_w == pytest.approx([5, 5])
+
+
+def test_comma_behind_four_digits_is_decimal_in_milliwatts_too():
+    assert read_power_trace("t;mw\n0;1002,500\n1;998\n").power_w == pytest.approx([1.0025, 0.998])

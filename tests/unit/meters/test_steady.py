@@ -144,6 +144,18 @@ def test_time_before_the_first_value_counts_at_the_first_power() -> None:
     assert "could not be read for a while" in describe_meter_failure(result)[0]
 
 
+class BaseMeter(RecordedMeter):
+    """One that knows the power without a transfer."""
+
+    base_w = 4.0
+
+
+def test_base_energy_is_that_of_the_time_before_the_first_value_too() -> None:
+    result = measure(None, None, 20, 30, 40, meter=BaseMeter)
+    assert result.energy is not None
+    assert result.energy.dynamic_j == pytest.approx(40 - 4 * 4)
+
+
 class SlowMeter(RecordedMeter):
     """One whose value may be of some seconds before."""
 

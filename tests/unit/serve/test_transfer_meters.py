@@ -286,3 +286,55 @@ def test_transfer_that_is_shorter_than_its_meter_resolves_is_assumed():
         assert report.quality is EnergyQuality.MEASURED
 
     run(story, meter)
+
+
+class LosableMeter(ShownMeter):
+    """One that a test may take away."""
+
+    is_away = False
+
+    def read_energy_j(self, counters: HostCounters) -> float:
+        if self.is_away:
+            raise MeterUnavailable("the counter is gone")
+        return super().read_energy_j(counters)
+
+    def set_back(self) -> None:
+        self._values = [1.0]
+
+
+def test_meter_that_is_set_back_between_transfers_measures_the_next_one():
+    meter = LosableMeter([5000.0])
+
+    async def story(meters: TransferMeters, clock: Clock) -> None:
+        first = meters.start_request(str(A))
+        first.moved_bytes += 1000
+        await meters.report(A)
+        meters.finish_request(first)
+        await meters._task
+        meter.set_back()
+        meters.start_request(str(B)).moved_bytes += 1000
+        report = await meters.report(B)
+        assert report.total_j == pytest.approx(50 * report.duration_s)
+        assert report.quality is EnergyQuality.MEASURED
+
+    run(story, meter)
+
+
+def test_meter_that_is_set_back_while_it_is_away_measures_the_next_transfer():
+    meter = LosableMeter([5000.0])
+
+    async def story(meters: TransferMeters, clock: Clock) -> None:
+        meters.start_request(str(A)).moved_bytes += 1000
+        await meters.report(A, is_over=False)
+        meter.is_away = True
+        meters._sample_requested.set()
+        await meters._sampled.wait()
+        assert await meters.report(A) == "the counter is gone"
+        meter.set_back()
+        meter.is_away = False
+        meters.start_request(str(B)).moved_bytes += 1000
+        report = await meters.report(B)
+        assert report.total_j == pytest.approx(50 * report.duration_s)
+        assert report.quality is EnergyQuality.MEASURED
+
+    run(story, meter)

@@ -90,6 +90,7 @@ def test_kepler_zones_within_others_are_not_added(text: str, joules: float) -> N
         meter = parse_meter_source(f"kepler:{documents.url}/other/metrics").open()
         assert meter.read_energy_j(later(0)) == pytest.approx(joules)
         assert meter.quality is EnergyQuality.MEASURED
+        assert find_resolution_s(meter) == 5
 
 
 def test_kepler_platform_goes_before_sockets() -> None:

@@ -183,3 +183,6 @@ def test_controller_that_stays_away_is_not_replaced_by_its_last_power() -> None:
         for at_s in (2.0, 2.5, 3.0, 4.0, 4.5):
             with pytest.raises(MeterUnavailable, match="answers 404"):
                 meter.read_energy_j(later(at_s))
+        documents.bodies |= controller(Power=controls(60))
+        back_j = meter.read_energy_j(later(6))
+        assert meter.read_energy_j(later(6.5)) - back_j == pytest.approx(30)

@@ -160,7 +160,7 @@ def open_exporter_meter(name: str, series: Sequence[Series], reader: HttpReader,
             if _identify(found, chosen.names) != first:
                 what = f"other samples of {chosen.names[0]} than at first"
                 raise MeterUnavailable(f"{reader.base_url}{path} has {what}; start again to count these")
-            return value if chosen.is_power else _check_counted_j(value)
+            return value
 
         quality = EnergyQuality.ASSUMED if _is_modelled(samples, one.names) else EnergyQuality.MEASURED
         description = f"{name}, {' + '.join(one.names)} of {reader.base_url}: {one.covers}"
@@ -168,12 +168,6 @@ def open_exporter_meter(name: str, series: Sequence[Series], reader: HttpReader,
             return GaugeMeter(read, description, one.renew_s, one.late_s, quality)
         return CounterMeter(read, description, quality, one.renew_s)
     raise MeterUnavailable(f"{reader.base_url}{path} has none of {', '.join(names)} above 0")
-
-
-def _check_counted_j(counted_j: float) -> float:
-    if not math.isfinite(counted_j):
-        raise MeterUnavailable(f"it reports {counted_j} J, which is no energy")
-    return counted_j
 
 
 def _identify(samples: Sequence[Sample], names: Sequence[str]) -> frozenset[_Identity]:
