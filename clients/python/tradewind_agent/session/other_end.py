@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 from uuid import UUID
 
+import psutil
+
 from tradewind.energy.measured import EnergyMethod, EnergyReading, Host, compute_base_energy_j
 from tradewind_agent.engine.http.address import Origin, Url
 from tradewind_agent.engine.http.tag import TransferTag
@@ -169,8 +171,6 @@ def _list_own_addresses() -> frozenset[str]:
 
     Linux appends the interface to those of a link.
     """
-    import psutil  # noqa: PLC0415 -- no copy from elsewhere by name needs it
-
     try:
         found = psutil.net_if_addrs().values()
     except OSError:  # such as a sandbox that hides the interfaces
