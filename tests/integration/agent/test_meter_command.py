@@ -8,6 +8,7 @@ import psutil
 import pytest
 
 from tests.integration.agent.support.command import PATIENCE_S, environment, run, start
+from tests.unit.meters.external.metered_host import serve_documents
 from tradewind_agent.cli.commands import meter_calibrate
 from tradewind_agent.service.client import Client
 
@@ -203,3 +204,15 @@ def test_a_meter_ends_when_nobody_reads_it_any_more(env):
             assert process.wait(timeout=PATIENCE_S) == 1
         finally:
             process.kill()
+
+
+def test_quality_is_that_of_the_energy_and_not_of_the_meter(env):
+    """A second is too short for a gauge."""
+    options = ("--duration", "1s", "--base-power", "0s", "--power-profile", "1W,2W", "--json")
+    with serve_documents({"/metrics": "scaph_host_power_microwatts 50000000\n"}) as documents:
+        done = run("meter", "--power-meter", f"scaphandre:{documents.url}", *options, env=env)
+    assert done.code == 0, done.err
+    assert (done.document["method"], done.document["quality"]) == ("meter", "assumed")
+    assert done.document["mean_w"] == pytest.approx(50, rel=0.01)
+    assert "needs 12.5 s to measure a transfer" in done.document["notes"][0]
+    assert "needs 12.5 s to measure a transfer" in done.err

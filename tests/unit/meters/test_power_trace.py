@@ -30,6 +30,24 @@ def test_decimal_commas_in_quotes_are_read_and_noted(header):
     assert trace.notes == ("5 commas in quotation marks are read as decimal commas",)
 
 
+@pytest.mark.parametrize(
+    "rows",
+    [
+        "0;1,125\n1;1,25\n2;1\n",
+        "0;1,125\n1;1,125\n",
+        "0;100\n1;99,5\n",
+        "0;45,123\n1;45\n",
+        "0;1,125\n1;1\n",
+        "0;0,998\n1;1,002\n2;100\n",
+        "0;1002,500\n1;998\n",
+        "0;99,875\n1;100\n2;100,125\n",
+    ],
+)
+def test_commas_that_can_only_be_decimal_are_read(rows):
+    read = [float(row.partition(";")[2].replace(",", ".")) for row in rows.splitlines()]
+    assert read_power_trace("t;w\n" + rows).power_w == pytest.approx(read)
+
+
 def test_commas_between_thousands_are_not_guessed_at():
     with pytest.raises(InvalidTrace, match=r"row 2: '1,500\.5' is no power"):
         read_power_trace('t,w\n0,"1,500.5"\n1,2\n')
@@ -105,6 +123,14 @@ def test_short_gap_is_bridged_and_noted():
         ("t,w\nnoon,1\n0.1,1\n", "row 2: 'noon' is neither seconds"),
         ("when,how much\n0,1\n", "names no time or no power"),
         ("12\n13\n", "one column"),
+        ("t,w\n0,5\n1,1e9\n", "row 3: 1e\\+09 W is more than any host takes; is it in milliwatts"),
+        ("t,power,power\n0,5,7\n1,5,7\n", "names power 2 times"),
+        ("t,Power (MW)\n0,5\n1,5\n", "has a power in MW"),
+        ("t;w\n0;998,5\n1;1.002\n", "the power 998,5 next to others: does its comma separate thousands"),
+        ("t;w\n0;998\n1;1,002\n", "does its comma separate thousands"),
+        ("t;mw\n0;99,875\n1;100\n", "does its comma separate thousands"),
+        ("t,w\n0,1_000\n1,1\n", "row 2: '1_000' is no power"),
+        ("date,w\n45989.5,5\n45989.6,5\n", "row 2: 45989.5 s is no date"),
         ('t,w\n0,1\n"0.1,2\n0.2,3\n', "row 3: a quotation mark opens or ends a cell in its middle"),
         ('"t,w\n0,1\n0.1,2\n', "row 1: a quotation mark opens or ends a cell in its middle"),
         ("t,w\n" + '0,"' + "1" * 200_000 + "\n1,2\n", "row 2: a quotation mark"),
@@ -113,3 +139,12 @@ def test_short_gap_is_bridged_and_noted():
 def test_uncorrectable_trace_is_refused_with_its_place(text, message):
     with pytest.raises(InvalidTrace, match=message):
         read_power_trace(text)
+
+
+def test_capitals_of_another_column_are_no_megawatts():
+    trace = read_power_trace("DIMMW,t,power_mw\n1,0,5000\n1,1,5000\n")
+    assert trace.power_w == pytest.approx([5, 5])
+
+
+def test_comma_behind_four_digits_is_decimal_in_milliwatts_too():
+    assert read_power_trace("t;mw\n0;1002,500\n1;998\n").power_w == pytest.approx([1.0025, 0.998])

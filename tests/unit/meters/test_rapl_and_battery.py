@@ -126,3 +126,66 @@ def test_a_battery_that_reports_nothing_is_refused(tmp_path: Path, says: dict[st
     add_battery(tmp_path, **says)
     with pytest.raises(MeterUnavailable, match=reason):
         BatteryMeter(tmp_path)
+
+
+def test_counter_that_is_set_back_falls_and_does_not_seem_to_wrap(tmp_path: Path):
+    """Of 5 kJ before the end of its range no socket takes all within half a second."""
+    counter = add_zone(tmp_path, "intel-rapl:0", "package-0", RANGE_UJ - 5_000_000_000)
+    meter = RaplMeter(tmp_path)
+    before_j = meter.read_energy_j(later(0))
+    counter.write_text("1000000")
+    assert meter.read_energy_j(later(0.5)) < before_j
+    counter.write_text("26000000")
+    fallen_j = meter.read_energy_j(later(1))
+    counter.write_text("51000000")
+    assert meter.read_energy_j(later(1.5)) - fallen_j == pytest.approx(25)
+
+
+def test_memory_without_its_package_and_a_package_that_is_there_twice_are_refused(tmp_path: Path):
+    add_zone(tmp_path, "intel-rapl:0:0", "dram", 0)
+    with pytest.raises(MeterUnavailable, match="no package zone, only dram"):
+        RaplMeter(tmp_path)
+    add_zone(tmp_path, "intel-rapl:0", "package-0", 0)
+    assert RaplMeter(tmp_path).read_energy_j(START) == 0
+    add_zone(tmp_path, "intel-rapl:1", "package-0", 0)
+    with pytest.raises(MeterUnavailable, match="a package twice"):
+        RaplMeter(tmp_path)
+
+
+def test_text_that_is_not_ascii_is_no_counter_and_no_battery(tmp_path: Path):
+    add_zone(tmp_path, "intel-rapl:0", "package-0", 0).write_bytes(b"\xff\n")
+    add_battery(tmp_path, status="Entl\u00e4dt", power_now=1)
+    with pytest.raises(MeterUnavailable, match="no count of microjoules"):
+        RaplMeter(tmp_path)
+    with pytest.raises(MeterUnavailable, match="runs on mains"):
+        BatteryMeter(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("charger", "reason"),
+    [
+        ({"type": "Mains", "online": 1}, "AC feeds the device next to its battery"),
+        ({"type": "USB", "online": 2}, "AC feeds the device"),
+        ({"type": "Mains", "online": 0}, None),
+        ({"type": "USB"}, None),
+        ({"type": "USB", "online": 1, "scope": "Device"}, None),
+        ({"type": "Battery", "status": "Charging", "power_now": 5}, "a battery of the device is charging"),
+        ({"type": "Battery", "status": "Not charging", "power_now": 0}, None),
+    ],
+)
+def test_battery_next_to_a_charger_gives_only_a_part_of_the_power(
+    tmp_path: Path, charger: dict[str, object], reason: str | None
+):
+    add_battery(tmp_path, power_now=10_000_000)
+    meter = BatteryMeter(tmp_path)
+    add_battery(tmp_path, name="AC", **charger)
+    if reason is None:
+        meter = BatteryMeter(tmp_path)
+        meter.read_energy_j(later(0))
+        assert meter.read_energy_j(later(40)) == pytest.approx(400)
+        return
+    with pytest.raises(MeterUnavailable, match=reason):
+        BatteryMeter(tmp_path)
+    if charger["type"] != "Battery":
+        with pytest.raises(MeterUnavailable, match=reason):
+            meter.read_energy_j(later(0))

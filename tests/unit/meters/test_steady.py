@@ -39,7 +39,7 @@ class RecordedMeter:
         return value
 
 
-def measure(*values: float | None, note: str | None = None) -> MeterResult:
+def measure(*values: float | None, note: str | None = None, meter: type[RecordedMeter] = RecordedMeter) -> MeterResult:
     async def run() -> MeterResult:
         times = iter(range(len(values)))
         samples, all_but_last = iter(range(1, len(values) - 1)), asyncio.Event()
@@ -49,9 +49,7 @@ def measure(*values: float | None, note: str | None = None) -> MeterResult:
                 all_but_last.set()
                 await asyncio.Event().wait()
 
-        session = MeterSession(
-            RecordedMeter(values), lambda: later(next(times)), host=Host.SOURCE, note=note, wait=wait
-        )
+        session = MeterSession(meter(values), lambda: later(next(times)), host=Host.SOURCE, note=note, wait=wait)
         await session.start()
         await all_but_last.wait()
         return await session.stop()
@@ -137,3 +135,37 @@ def test_base_power_is_not_that_of_a_coarse_counter(each_j: Sequence[float], wat
     meter = RecordedMeter(accumulate(cycle(each_j)))
     found = asyncio.run(measure_base_power(meter, lambda: later(next(times)), duration_s=0.1))
     assert found == (watts if watts is None else pytest.approx(watts))
+
+
+def test_time_before_the_first_value_counts_at_the_first_power() -> None:
+    result = measure(None, None, 20, 30, 40)
+    assert result.energy is not None
+    assert (result.energy.total_j, result.energy.quality) == (pytest.approx(40), EnergyQuality.ASSUMED)
+    assert "could not be read for a while" in describe_meter_failure(result)[0]
+
+
+class BaseMeter(RecordedMeter):
+    """One that knows the power without a transfer."""
+
+    base_w = 4.0
+
+
+def test_base_energy_is_that_of_the_time_before_the_first_value_too() -> None:
+    result = measure(None, None, 20, 30, 40, meter=BaseMeter)
+    assert result.energy is not None
+    assert result.energy.dynamic_j == pytest.approx(40 - 4 * 4)
+
+
+class SlowMeter(RecordedMeter):
+    """One whose value may be of some seconds before."""
+
+    resolution_s = 2.5
+
+
+@pytest.mark.parametrize(("values", "quality"), [((0, 10, 20), "assumed"), ((0, 10, 20, 30), "measured")])
+def test_transfer_that_is_shorter_than_its_meter_resolves_is_assumed(values: Sequence[float], quality: str) -> None:
+    result = measure(*values, meter=SlowMeter)
+    assert result.energy is not None
+    assert (result.energy.total_j, str(result.energy.quality)) == (values[-1], quality)
+    notes = ("the meter needs 2.5 s to measure a transfer; the energy counts as assumed",)
+    assert describe_meter_failure(result) == (notes if quality == "assumed" else ())

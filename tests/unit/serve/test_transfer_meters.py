@@ -1,7 +1,7 @@
 """Accounts of transfers at a server: opened, shared, bounded, forgotten; counters and clock are the test's."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from uuid import UUID, uuid4
 
@@ -156,7 +156,7 @@ def test_a_base_power_that_nobody_knows_leaves_the_dynamic_part_unknown(tmp_path
         report = await meters.report(A)
         assert report.total_j == pytest.approx(7.0 * report.duration_s)
         assert report.dynamic_j is report.base_w is None
-        assert report.quality is EnergyQuality.MEASURED
+        assert report.quality is EnergyQuality.ASSUMED, "a second is too short for its gauge"
 
     run(story, BatteryMeter(tmp_path))
 
@@ -230,3 +230,111 @@ def test_a_meter_that_fails_gives_its_reason_instead_of_a_figure():
         assert await meters.report(A) == "the counter is gone"
 
     run(story, FailingMeter(PROFILE))
+
+
+class ShownMeter(CpuModelMeter):
+    """A counter that shows these values, and then 50 J more each time."""
+
+    method, quality, base_w = EnergyMethod.METER, EnergyQuality.MEASURED, None
+
+    def __init__(self, values: Sequence[float]) -> None:
+        self._values = list(values)
+
+    def read_energy_j(self, counters: HostCounters) -> float:
+        self._values.append(self._values[-1] + 50.0)
+        return self._values.pop(0)
+
+
+@pytest.mark.parametrize(
+    ("values", "quality"),
+    [
+        ([0.0, 50.0, 100.0], EnergyQuality.MEASURED),
+        ([5000.0, 5050.0, 20.0, 70.0], EnergyQuality.ASSUMED),
+        ([0.0, 50.0, 200_100.0, 200_150.0], EnergyQuality.ASSUMED),
+        ([0.0, 0.0, 100.0, 100.0, 200.0], EnergyQuality.ASSUMED),
+    ],
+    ids=["sound", "set back", "jumping", "renewed seldom"],
+)
+def test_energy_of_a_meter_that_misbehaves_is_bridged_and_assumed(values: Sequence[float], quality: EnergyQuality):
+    async def story(meters: TransferMeters, clock: Clock) -> None:
+        meters.start_request(str(A)).moved_bytes += 1000
+        for _ in range(6):
+            report = await meters.report(A, is_over=False)
+        assert report.total_j == pytest.approx(50 * report.duration_s)
+        assert report.quality is quality
+
+    run(story, ShownMeter(values))
+
+
+def test_meter_that_counted_nothing_measures_no_transfer():
+    async def story(meters: TransferMeters, clock: Clock) -> None:
+        meters.start_request(str(A)).moved_bytes += 1000
+        assert await meters.report(A) == "the meter counted nothing meanwhile"
+
+    run(story, ShownMeter([7.0] * 100))
+
+
+def test_transfer_that_is_shorter_than_its_meter_resolves_is_assumed():
+    meter = ShownMeter([0.0])
+    meter.resolution_s = 3.0
+
+    async def story(meters: TransferMeters, clock: Clock) -> None:
+        meters.start_request(str(A)).moved_bytes += 1000
+        for _ in range(5):
+            report = await meters.report(A, is_over=False)
+            assert (report.quality is EnergyQuality.MEASURED) is (report.duration_s >= 3)
+        assert report.quality is EnergyQuality.MEASURED
+
+    run(story, meter)
+
+
+class LosableMeter(ShownMeter):
+    """One that a test may take away."""
+
+    is_away = False
+
+    def read_energy_j(self, counters: HostCounters) -> float:
+        if self.is_away:
+            raise MeterUnavailable("the counter is gone")
+        return super().read_energy_j(counters)
+
+    def set_back(self) -> None:
+        self._values = [1.0]
+
+
+def test_meter_that_is_set_back_between_transfers_measures_the_next_one():
+    meter = LosableMeter([5000.0])
+
+    async def story(meters: TransferMeters, clock: Clock) -> None:
+        first = meters.start_request(str(A))
+        first.moved_bytes += 1000
+        await meters.report(A)
+        meters.finish_request(first)
+        await meters._task
+        meter.set_back()
+        meters.start_request(str(B)).moved_bytes += 1000
+        report = await meters.report(B)
+        assert report.total_j == pytest.approx(50 * report.duration_s)
+        assert report.quality is EnergyQuality.MEASURED
+
+    run(story, meter)
+
+
+def test_meter_that_is_set_back_while_it_is_away_measures_the_next_transfer():
+    meter = LosableMeter([5000.0])
+
+    async def story(meters: TransferMeters, clock: Clock) -> None:
+        meters.start_request(str(A)).moved_bytes += 1000
+        await meters.report(A, is_over=False)
+        meter.is_away = True
+        meters._sample_requested.set()
+        await meters._sampled.wait()
+        assert await meters.report(A) == "the counter is gone"
+        meter.set_back()
+        meter.is_away = False
+        meters.start_request(str(B)).moved_bytes += 1000
+        report = await meters.report(B)
+        assert report.total_j == pytest.approx(50 * report.duration_s)
+        assert report.quality is EnergyQuality.MEASURED
+
+    run(story, meter)

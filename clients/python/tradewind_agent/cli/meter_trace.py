@@ -15,9 +15,6 @@ if TYPE_CHECKING:
     from tradewind_agent.meters.power_trace import PowerTrace
 
 
-DATES_FROM_S = 1e8
-"""Times of a trace from here on are dates, not seconds from its beginning: three years of them."""
-
 _OPTIONS = {"ended_s": "--ended", "time_s": "--began, --ended", "base_power_w": "--began"}
 """By the field of a domain error."""
 
@@ -168,6 +165,8 @@ def _to_option_error(wrong: "InvalidTrace", trace: "PowerTrace") -> typer.BadPar
 
 def format_moment(moment_s: float) -> str:
     """Format a time as the trace has it: a date, or seconds from an origin."""
+    from tradewind_agent.meters.power_trace import DATES_FROM_S
+
     if moment_s < DATES_FROM_S:
         return f"{moment_s:.3f} s"
     return datetime.fromtimestamp(moment_s).astimezone().isoformat(timespec="milliseconds")

@@ -15,10 +15,11 @@ from tradewind_agent.meters.utilisation import HostCounters, compute_usage
 
 @dataclass(slots=True)
 class CalibratedMeter:
-    """``source`` : who measured."""
+    """``source`` : who measured; ``host`` : the processors of the host that it is of, where that is known."""
 
     model: FineModel | CpuModel
     source: str
+    host: str | None = None
     _last: HostCounters | None = field(default=None, init=False)
     _energy_j: float = field(default=0.0, init=False)
 

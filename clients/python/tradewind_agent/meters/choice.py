@@ -10,6 +10,7 @@ from tradewind_agent.meters.cpu_model import CpuModelMeter, PowerProfile, build_
 from tradewind_agent.meters.external.source import MeterSource
 from tradewind_agent.meters.meter import Meter, MeterUnavailable
 from tradewind_agent.meters.rapl import RaplMeter
+from tradewind_agent.meters.utilisation import describe_processors
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,8 @@ def choose_meter(
     Parameters
     ----------
     profile : coefficients for the CPU model; assumed ones for ``logical_cpus`` by default.
-    calibrated : this host's own model, where it was calibrated and no ``profile`` is given.
+    calibrated : this host's own model, where it was calibrated and no ``profile`` is given; one of other processors is
+        refused, such as of a home that several hosts share.
     source : the meter that the user names.
     sysfs : where sysfs is mounted.
     """
@@ -71,5 +73,7 @@ def _choose_own_meter(
         except MeterUnavailable as error:
             refusals.append((measured.method, str(error)))
     if calibrated is not None and profile is None:
-        return MeterChoice(calibrated, tuple(refusals))
+        if calibrated.host in (None, describe_processors()):
+            return MeterChoice(calibrated, tuple(refusals))
+        refusals.append((calibrated.method, f"it was calibrated on {calibrated.host}; calibrate this host, too"))
     return MeterChoice(CpuModelMeter(profile or build_assumed_profile(logical_cpus)), tuple(refusals))

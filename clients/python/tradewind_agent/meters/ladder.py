@@ -7,6 +7,7 @@ no power, and the fit then says so.
 
 import errno
 import hashlib
+import math
 import os
 import tempfile
 import threading
@@ -14,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 
@@ -24,6 +26,7 @@ from tradewind.transfer import ResourceUsage
 from tradewind.units import GIB, KIB, MIB
 from tradewind_agent.meters.meter import MeterUnavailable
 from tradewind_agent.meters.network_load import NetworkLoad
+from tradewind_agent.meters.steady import MOST_HOST_W
 from tradewind_agent.meters.utilisation import HostCounters, compute_usage
 
 STEP_S = 5.0
@@ -34,6 +37,8 @@ WARM_UP_SHARE = 0.25
 """Of a step, before it is measured: clocks and temperatures follow a load late."""
 SAMPLE_S = 1.0
 """How often a meter is read in a step: a battery's gauge shows the present power, not the energy since."""
+LONGEST_STILL_SHARE = 0.25
+"""Of a measured step: a counter that is renewed more seldom has too much or too little of it."""
 MEMORY_SHARE = 0.5
 """Of the memory that is free, at full load: the host has to go on working."""
 MOST_MEMORY_BYTES = GIB
@@ -166,7 +171,7 @@ def climb(
     Raises
     ------
     CannotFit : the meter can no longer be read, such as a battery's once the device is plugged in; or a component
-        cannot be loaded, such as a disk that is full.
+        cannot be loaded, such as a disk that is full; or the meter goes backward, jumps or is renewed too seldom.
     """
     plan = [(name, level) for name in loads for level in levels]
     Random(seed).shuffle(plan)  # noqa: S311 -- an order, no secret
@@ -184,6 +189,8 @@ def climb(
             raise CannotFit(f"{step}: {lost}; the meter is needed all the while, calibrate again with it") from None
         except OSError as failure:
             raise CannotFit(f"{step}: {name} could not be loaded: {failure}") from None
+        except CannotFit as unsteady:
+            raise CannotFit(f"{step}: {unsteady}") from None
         used = {name: share for name in loads if (share := getattr(usage, name)) is not None}
         steps.append(LadderStep(number=number, started_s=started_s, finished_s=finished_s, usage=used, power_w=power_w))
     return steps
@@ -198,11 +205,41 @@ def _measure(
     """Mean utilisation and power of ``duration_s``."""
     samples = max(1, round(duration_s / SAMPLE_S))
     first = last = read()
-    first_j = None if energy_j is None else energy_j(first)
-    spent_j = first_j
+    metered = [] if energy_j is None else [(first.at_s, energy_j(first))]
     for _ in range(samples):
         wait(duration_s / samples)
         last = read()
-        spent_j = None if energy_j is None else energy_j(last)
-    power_w = None if first_j is None or spent_j is None else (spent_j - first_j) / (last.at_s - first.at_s)
-    return compute_usage(first, last), power_w
+        if energy_j is not None:
+            metered.append((last.at_s, energy_j(last)))
+    return compute_usage(first, last), _compute_mean_power_w(metered) if metered else None
+
+
+def _compute_mean_power_w(metered: Sequence[tuple[float, float]]) -> float:
+    """Return the mean power of a step by the meter's values, each a time, s, and an energy, J.
+
+    That of a counter which stands still meanwhile is the one between its first and its last change: what it shows at
+    the ends of the step may be of some seconds before.
+
+    Raises
+    ------
+    CannotFit : the values are not those of a host in this step alone.
+    """
+    still_s = longest_s = 0.0
+    for (before_s, before_j), (after_s, after_j) in pairwise(metered):
+        spent_j, duration_s = after_j - before_j, after_s - before_s
+        if not 0 <= spent_j <= MOST_HOST_W * (duration_s + still_s):
+            raise CannotFit(
+                f"the meter went from {before_j:.6g} to {after_j:.6g} J within {duration_s:.3g} s; try again"
+            )
+        still_s = 0.0 if spent_j else still_s + duration_s
+        longest_s = max(longest_s, still_s)
+    step_s = metered[-1][0] - metered[0][0]
+    sample_s = step_s / (len(metered) - 1)
+    if longest_s > 0 and longest_s + sample_s > LONGEST_STILL_SHARE * step_s:
+        renewed_s = longest_s + 2 * sample_s  # it may stand still for a sample longer than was seen
+        needed_s = math.ceil(renewed_s / LONGEST_STILL_SHARE / (1 - WARM_UP_SHARE))
+        raise CannotFit(
+            f"the meter shows the same energy for {longest_s:.3g} s; calibrate with --step {needed_s}s or more"
+        )
+    changed = metered if not longest_s else [after for before, after in pairwise(metered) if after[1] > before[1]]
+    return (changed[-1][1] - changed[0][1]) / (changed[-1][0] - changed[0][0])

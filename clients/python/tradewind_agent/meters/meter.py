@@ -16,6 +16,7 @@ class Meter(Protocol):
     Attributes
     ----------
     base_w : power without the transfer, where the meter knows it by itself (a model's idle power); else None.
+    resolution_s : optional; over a shorter time the energy may be that of the time before (`find_resolution_s`).
     """
 
     @property
@@ -38,3 +39,8 @@ class Meter(Protocol):
         ------
         MeterUnavailable : it could be read before and can no longer.
         """
+
+
+def find_resolution_s(meter: Meter) -> float:
+    """Return how long a transfer must take for this meter to measure it, s; 0 for counters of hardware and models."""
+    return float(getattr(meter, "resolution_s", 0.0))

@@ -15,6 +15,7 @@ from statistics import fmean, median
 
 from tradewind.errors import InvalidTrace, TooFewSamples
 from tradewind.units import format_count
+from tradewind_agent.meters.steady import MOST_HOST_W
 
 LONGEST_GAP_S = 5.0
 """A longer hole is not bridged: what happened in it is anybody's guess."""
@@ -24,6 +25,9 @@ GAP_FACTOR = 10
 """A shorter pause counts as a gap, and is noted, if it is so many times the usual one."""
 LATEST_S = 1e11
 """More than three thousand years of seconds; milliseconds of the day's clock are more."""
+DATES_FROM_S = 1e8
+"""Times from here on are dates, not seconds from a trace's beginning: three years of them."""
+_DATE_NAMES = ("date", "datetime")
 _TIME_NAMES = ("time_s", "time", "timestamp", "t", "seconds", "elapsed", "date", "datetime")
 _POWER_NAMES = {
     "power_w": 1.0,
@@ -57,6 +61,7 @@ class _Form:
     header: bool
     columns: int
     width: int
+    has_dates: bool = False
 
 
 def read_power_trace(text: str) -> PowerTrace:
@@ -76,6 +81,7 @@ def read_power_trace(text: str) -> PowerTrace:
     body = [(_split_cells(line, number, form.delimiter), number) for number, line in numbered[form.header :]]
     samples = [(number, *_sample(row, number, form)) for row, number in body]
     notes: list[str] = []
+    _check_separators([row[form.power_column].strip() for row, _ in body], form.watts)
     _look_for_decimal_commas([row for row, _ in body], form, notes)
     _look_for_local_times([row[form.time_column] for row, _ in body], notes)
     merged = _drop_duplicates(samples, notes)
@@ -114,8 +120,25 @@ def _find_form(number: int, first: str) -> _Form:
     power = next((name for name in _POWER_NAMES if name in names), None)
     if time_column is None or power is None:
         raise InvalidTrace("trace", f"names no time or no power among {', '.join(cells)}; call them time_s and power_w")
-    watts = _POWER_NAMES[power]
-    return _Form(delimiter, time_column, names.index(power), watts, header=True, columns=columns, width=len(cells))
+    _check_power_column(_split_cells(first, number, delimiter)[names.index(power)], power, names)
+    return _Form(
+        delimiter,
+        time_column,
+        names.index(power),
+        _POWER_NAMES[power],
+        header=True,
+        columns=columns,
+        width=len(cells),
+        has_dates=names[time_column] in _DATE_NAMES,
+    )
+
+
+def _check_power_column(column: str, power: str, names: Sequence[str]) -> None:
+    """Refuse a power that is there twice, as of a meter with two sockets, or in MW, which is another unit than mW."""
+    if names.count(power) > 1:
+        raise InvalidTrace("trace", f"names {power} {names.count(power)} times; call the one that counts power_w")
+    if power.endswith("mw") and "MW" in column:
+        raise InvalidTrace("trace", "has a power in MW; call the column power_mw if it is in milliwatts")
 
 
 def _is_number(text: str) -> bool:
@@ -133,19 +156,30 @@ def _sample(row: Sequence[str], number: int, form: _Form) -> tuple[float, float]
         why = "decimal commas between commas? part the columns by semicolons" if form.delimiter == "," else "damaged?"
         raise InvalidTrace("trace", f"row {number} has {len(row)} columns, not {form.columns}: {why}")
     at_s = _parse_time_s(row[form.time_column].strip(), number)
+    if form.has_dates and abs(at_s) < DATES_FROM_S:
+        raise InvalidTrace("trace", f"row {number}: {at_s:g} s is no date; write dates as RFC 3339 has them")
     text = row[form.power_column].strip()
     try:
-        power_w = form.watts * float(text.replace(",", "."))
+        power_w = form.watts * _parse_number(text)
     except ValueError:
         raise InvalidTrace("trace", f"row {number}: {text!r} is no power") from None
     if not isfinite(power_w) or power_w < 0:
         raise InvalidTrace("trace", f"row {number}: a power of {text} cannot be")
+    if power_w > MOST_HOST_W:
+        raise InvalidTrace("trace", f"row {number}: {power_w:g} W is more than any host takes; is it in milliwatts?")
     return at_s, power_w
+
+
+def _parse_number(text: str) -> float:
+    """Parse a number with a decimal point or comma; Python alone has underscores in numbers."""
+    if "_" in text:
+        raise ValueError(text)
+    return float(text.replace(",", "."))
 
 
 def _parse_time_s(text: str, number: int) -> float:
     try:
-        at_s = float(text.replace(",", "."))
+        at_s = _parse_number(text)
     except ValueError:
         try:
             at_s = datetime.fromisoformat(text).timestamp()
@@ -174,6 +208,24 @@ def _drop_duplicates(samples: Sequence[tuple[int, float, float]], notes: list[st
     if (twice := len(samples) - len(groups)) > 0:
         notes.append(f"{format_count(twice, 'sample')} of a time that was there already: the mean counts")
     return [(group[0][0], fmean(power for _, power in group)) for group in groups]
+
+
+def _check_separators(powers: Sequence[str], watts: float) -> None:
+    """Refuse powers in which a comma or a point may separate thousands: 1,002 next to 998, or 1.002 next to 998,5."""
+    commas = [text for text in powers if "," in text]
+    thousands = all(_may_separate_thousands(text, watts) for text in commas)
+    mixed = any("." in text for text in powers) or (
+        thousands and any(len(text) >= 3 and text.isdecimal() for text in powers)
+    )
+    if commas and mixed:
+        raise InvalidTrace("trace", f"has the power {commas[0]} next to others: does its comma separate thousands?")
+
+
+def _may_separate_thousands(text: str, watts: float) -> bool:
+    """Return whether the comma of a power may: that of 1,002 W, but not of 0,998, 1002,500 or 99,875 W."""
+    before, _, after = text.partition(",")
+    is_grouped = len(after) == 3 and 1 <= len(before) <= 3 and not before.startswith("0")
+    return is_grouped and watts * float(before + after) <= MOST_HOST_W
 
 
 def _look_for_decimal_commas(rows: Sequence[Sequence[str]], form: _Form, notes: list[str]) -> None:

@@ -9,7 +9,7 @@ from tradewind.energy.measured import EnergyMethod, EnergyQuality, EnergyReading
 from tradewind.errors import InvalidTrace
 from tradewind.transfer import ResourceUsage
 from tradewind_agent.meters.cpu_model import CpuWork
-from tradewind_agent.meters.meter import Meter, MeterUnavailable
+from tradewind_agent.meters.meter import Meter, MeterUnavailable, find_resolution_s
 from tradewind_agent.meters.steady import SteadyEnergy
 from tradewind_agent.meters.trace import EnergyTrace
 from tradewind_agent.meters.utilisation import HostCounters, compute_usage
@@ -48,7 +48,8 @@ class MeterResult:
 
     Attributes
     ----------
-    energy : None when it was not measured: ``failure`` says why. Where a part of it was bridged, it counts as assumed.
+    energy : None when it was not measured: ``failure`` says why. Where a part of it was bridged, or the transfer was
+        shorter than the meter resolves, it counts as assumed.
     usage : means of the host.
     work : duration and CPU time of the process tree, for ``reprice``.
     samples : readings taken.
@@ -169,7 +170,11 @@ class MeterSession:
             self._failure = str(error)
             return
         if self._failure is not None:
-            self._steady.note_absence(self._failure)
+            first_s = self._samples[0].at_s
+            missing_s = 0.0 if self.trace.time_s else counters.at_s - first_s
+            if missing_s > 0:
+                self.trace.add(first_s, energy_j)
+            self._steady.note_absence(self._failure, missing_s)
             self._failure = None
         self.trace.add(counters.at_s, energy_j)
 
@@ -177,7 +182,14 @@ class MeterSession:
         found: tuple[str, ...] = () if self._note is None else (self._note,)
         if self._failure is None and not self.is_steady:
             found += (f"the meter {self._steady.irregularity}; the energy counts as assumed",)
+        elif self._failure is None and not self._is_resolved:
+            needed_s = find_resolution_s(self._meter)
+            found += (f"the meter needs {needed_s:.3g} s to measure a transfer; the energy counts as assumed",)
         return found
+
+    @property
+    def _is_resolved(self) -> bool:
+        return self.trace.duration_s >= find_resolution_s(self._meter)
 
     @property
     def is_steady(self) -> bool:
@@ -195,7 +207,7 @@ class MeterSession:
         if reading.total_j == 0 and not self.is_steady:
             self._failure = "the meter counted nothing meanwhile"
             return None
-        quality = reading.quality if self.is_steady else EnergyQuality.ASSUMED
+        quality = reading.quality if self.is_steady and self._is_resolved else EnergyQuality.ASSUMED
         return replace(reading, tail_j=self._tail_j, quality=quality)
 
 

@@ -29,8 +29,9 @@ class SteadyEnergy:
     _still_s: float = 0.0
     _last: tuple[float, float] | None = field(default=None)
 
-    def note_absence(self, reason: str) -> None:
-        """Note that the meter could not be read, and could again later."""
+    def note_absence(self, reason: str, missing_s: float = 0.0) -> None:
+        """Note that the meter could not be read, and could again later; ``missing_s`` : before its first value."""
+        self._unbridged_s += missing_s
         self._note(f"could not be read for a while: {reason}")
 
     def correct(self, at_s: float, value_j: float) -> float:

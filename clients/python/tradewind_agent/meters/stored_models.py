@@ -11,6 +11,7 @@ from tradewind.energy.power_model import CpuModel, CurveForm, FineModel
 from tradewind_agent.errors import CalibrationUnusable
 from tradewind_agent.folders import make_private, replace_durably
 from tradewind_agent.meters.calibrated_model import CalibratedMeter
+from tradewind_agent.meters.utilisation import describe_processors
 from tradewind_agent.system_errors import explain_os_error
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def store_calibration(calibration: "Calibration", folder: Path) -> Path:
     path = folder / FILE
     try:
         make_private(folder)
-        replace_durably(path, json.dumps(asdict(calibration)).encode() + b"\n")
+        replace_durably(path, json.dumps(asdict(calibration) | {"host": describe_processors()}).encode() + b"\n")
     except OSError as failure:
         raise CalibrationUnusable(f"{path} cannot be written: {explain_os_error(failure)}") from None
     return path
@@ -44,7 +45,13 @@ def load_calibrated_meter(folder: Path) -> CalibratedMeter | None:
     ------
     CalibrationUnusable
     """
-    return _read_file(folder, lambda models: CalibratedMeter(_parse_model(models), str(models["source"])))
+    return _read_file(folder, _build_meter)
+
+
+def _build_meter(models: Mapping[str, Any]) -> CalibratedMeter:
+    """Build the meter; a file of an older version does not name its host."""
+    host = models.get("host")
+    return CalibratedMeter(_parse_model(models), str(models["source"]), None if host is None else str(host))
 
 
 def load_calibration(folder: Path) -> "Calibration | None":

@@ -1,6 +1,8 @@
 """How busy a host and a process tree are: counters read by psutil, and the utilisation between two readings."""
 
 import os
+import platform
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -12,6 +14,9 @@ from tradewind.transfer import ResourceUsage
 from tradewind.units import BITS_PER_BYTE
 
 _BITS_PER_MEGABIT = 1e6  # psutil gives interface speeds in Mbit/s
+_MODEL_NAME = re.compile(r"^(?:model name|Model|cpu model|cpu)\s*:\s*(.+?)\s*$", re.MULTILINE)
+_ARM_MODEL = re.compile(r"^CPU (?:implementer|part)\s*:\s*(\S+)", re.MULTILINE)
+"""Linux numbers the models of 64-bit Arm processors, and names none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +127,27 @@ class HostReader:
             with suppress(psutil.NoSuchProcess):
                 waiting += _list_children(process)
             yield process
+
+
+def describe_processors(procfs: Path = Path("/proc")) -> str:
+    """Return model and number of this host's logical CPUs, in the words of its kernel where it has some.
+
+    Those count, too, that are switched off now, as threads of a core may be.
+    """
+    try:
+        text = (procfs / "cpuinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        text = ""
+    named = _MODEL_NAME.search(text)
+    name = named[1] if named else " ".join([platform.machine(), *_ARM_MODEL.findall(text)[:2]])
+    return f"{_count_processors()} × {name}"
+
+
+def _count_processors() -> int:
+    try:
+        return max(os.sysconf("SC_NPROCESSORS_CONF"), 1)
+    except (AttributeError, OSError, ValueError):  # a system without this count
+        return psutil.cpu_count() or 1
 
 
 def _list_children(process: psutil.Process) -> Iterator[psutil.Process]:

@@ -13,15 +13,22 @@ ALONE_SHARE = 0.99
 
 @dataclass(frozen=True, slots=True)
 class EnergyInterval:
-    """What the host took between samples of its meter, and the CPU time of the server's processes."""
+    """What the host took between samples of its meter, and the CPU time of the server's processes.
+
+    ``is_steady`` : whether each value of the meter is a likely one, see `SteadyEnergy`.
+    """
 
     duration_s: float = 0.0
     energy_j: float = 0.0
     cpu_s: float = 0.0
+    is_steady: bool = True
 
     def __add__(self, later: "EnergyInterval") -> "EnergyInterval":
         return EnergyInterval(
-            self.duration_s + later.duration_s, self.energy_j + later.energy_j, self.cpu_s + later.cpu_s
+            self.duration_s + later.duration_s,
+            self.energy_j + later.energy_j,
+            self.cpu_s + later.cpu_s,
+            self.is_steady and later.is_steady,
         )
 
 
@@ -39,6 +46,7 @@ class TransferAccount:
         for one of two equal transfers.
     duration_s, host_j : how long it was there, and what the host took in that time.
     failure : why its energy is not known.
+    was_steady : whether the meter counted without a jump, a fall or a pause meanwhile.
     """
 
     moved_bytes: int = 0
@@ -52,6 +60,7 @@ class TransferAccount:
     duration_s: float = 0.0
     host_j: float = 0.0
     failure: str | None = None
+    was_steady: bool = True
 
     @property
     def was_alone(self) -> bool:
@@ -63,6 +72,7 @@ class TransferAccount:
         self.cpu_s += share * interval.cpu_s
         self.duration_s += interval.duration_s
         self.host_j += interval.energy_j
+        self.was_steady &= interval.is_steady
 
 
 def share_out(interval: EnergyInterval, sharers: Sequence[TransferAccount], others: TransferAccount) -> None:

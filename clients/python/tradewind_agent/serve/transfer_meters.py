@@ -7,6 +7,8 @@ from uuid import UUID
 
 from tradewind.energy.measured import EnergyQuality, compute_energy_above_base_j
 from tradewind_agent.meters import HostCounters, MeterUnavailable
+from tradewind_agent.meters.meter import find_resolution_s
+from tradewind_agent.meters.steady import SteadyEnergy
 from tradewind_agent.serve.energy_shares import EnergyInterval, TransferAccount, share_out
 from tradewind_agent.session.metering import SAMPLE_INTERVAL_S, HostMeter
 from tradewind_agent.session.server_energy import ServerEnergyReport, ServerMeter
@@ -44,6 +46,7 @@ class TransferMeters:
         self._sample_requested = asyncio.Event()
         self._sampled = asyncio.Event()  # set for a moment after each sample
         self._last: tuple[HostCounters, float] | None = None
+        self._steady = SteadyEnergy()
         self._logical_cpus = 1
         self._started_samples = self._finished_samples = 0  # samples
 
@@ -105,6 +108,8 @@ class TransferMeters:
             self._sample_requested.set()
         if account.failure is not None or not account.duration_s:
             return account.failure or "it could not be metered"
+        if account.energy_j == 0 and not account.was_steady:
+            return "the meter counted nothing meanwhile"
         return self._make_report(transfer_id, account)
 
     def _make_report(self, transfer_id: UUID, account: TransferAccount) -> ServerEnergyReport:
@@ -113,6 +118,8 @@ class TransferMeters:
         if self._base_w is not None:
             base_j = self._base_w * account.base_s
             base_w, dynamic_j = base_j / account.duration_s, compute_energy_above_base_j(account.energy_j, base_j)
+        is_resolved = account.duration_s >= find_resolution_s(meter)
+        is_measured = account.was_alone and account.was_steady and is_resolved
         return ServerEnergyReport(
             transfer_id=transfer_id,
             duration_s=account.duration_s,
@@ -121,7 +128,7 @@ class TransferMeters:
             dynamic_j=dynamic_j,
             base_w=base_w,
             method=meter.method,
-            quality=meter.quality if account.was_alone else EnergyQuality.ASSUMED,
+            quality=meter.quality if is_measured else EnergyQuality.ASSUMED,
             cpu_s=account.cpu_s,
             logical_cpus=self._logical_cpus,
         )
@@ -162,7 +169,7 @@ class TransferMeters:
         return self._task is not None and not self._task.done()
 
     async def _sample_while_live(self) -> None:
-        self._last, self._sharers = None, []
+        self._last, self._sharers, self._steady = None, [], SteadyEnergy()
         try:
             while self._list_live():
                 await self._sample()
@@ -180,12 +187,13 @@ class TransferMeters:
         try:
             counters, energy_j = await asyncio.to_thread(self._read)
         except (MeterUnavailable, OSError) as error:
-            self._last, self._sharers = None, []
+            self._last, self._sharers, self._steady = None, [], SteadyEnergy()
             for account in self._list_live():
                 account.failure = account.failure or str(error)
         else:
             if self._last is not None and counters.at_s > self._last[0].at_s:
-                self._interval += _subtract(self._last, (counters, energy_j))
+                is_steady, self._steady.irregularity = self._steady.irregularity is None, None
+                self._interval += _subtract(self._last, (counters, energy_j), is_steady=is_steady)
             self._last, self._logical_cpus = (counters, energy_j), counters.logical_cpus
             self._update_sharers(cut=cut)
         self._finished_samples += 1
@@ -203,7 +211,7 @@ class TransferMeters:
 
     def _read(self) -> tuple[HostCounters, float]:
         counters = self._host.reader.read()
-        return counters, self._host.choice.meter.read_energy_j(counters)
+        return counters, self._steady.correct(counters.at_s, self._host.choice.meter.read_energy_j(counters))
 
     def _wake_waiters(self) -> None:
         """Wake the reports that wait for a sample."""
@@ -211,6 +219,8 @@ class TransferMeters:
         self._sampled.clear()
 
 
-def _subtract(earlier: tuple[HostCounters, float], later: tuple[HostCounters, float]) -> EnergyInterval:
+def _subtract(
+    earlier: tuple[HostCounters, float], later: tuple[HostCounters, float], *, is_steady: bool
+) -> EnergyInterval:
     (before, before_j), (after, after_j) = earlier, later
-    return EnergyInterval(after.at_s - before.at_s, after_j - before_j, after.tree_cpu_s - before.tree_cpu_s)
+    return EnergyInterval(after.at_s - before.at_s, after_j - before_j, after.tree_cpu_s - before.tree_cpu_s, is_steady)

@@ -22,6 +22,7 @@ from tradewind_agent.meters import (
     choose_meter,
     measure_base_power,
 )
+from tradewind_agent.meters.battery import GAUGE_S
 from tradewind_agent.meters.external.source import MeterSource
 
 if TYPE_CHECKING:
@@ -29,9 +30,6 @@ if TYPE_CHECKING:
 
 BASE_POWER_S = 1.0
 """How long a meter that does not know the idle power measures it before a transfer."""
-
-GAUGE_BASE_S = 30.0
-"""A battery's gauge updates its power every few to thirty seconds: an earlier value may be out of date."""
 
 SAMPLE_INTERVAL_S = 0.5
 
@@ -90,12 +88,12 @@ class HostMeter:
     async def measure_base_power_w(self) -> float | None:
         """Return the power without a transfer, W: the meter's own value, or one measured now for ``base_power_s``.
 
-        ``None`` for a battery that is read for less than `GAUGE_BASE_S`: the dynamic energy then stays unknown.
+        ``None`` for a battery that is read for less than `GAUGE_S`: the dynamic energy then stays unknown.
         """
         meter = self.choice.meter
         if meter.base_w is not None or self.base_power_s <= 0:
             return meter.base_w
-        if meter.method is EnergyMethod.BATTERY and self.base_power_s < GAUGE_BASE_S:
+        if meter.method is EnergyMethod.BATTERY and self.base_power_s < GAUGE_S:
             return None
         return await measure_base_power(meter, self.reader.read, duration_s=self.base_power_s)
 

@@ -2,10 +2,13 @@
 
 import ipaddress
 import json
+import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 from uuid import UUID
+
+import psutil
 
 from tradewind.energy.measured import EnergyMethod, EnergyReading, Host, compute_base_energy_j
 from tradewind_agent.engine.http.address import Origin, Url
@@ -152,8 +155,24 @@ def collect_energy(metered: MeterResult | None, other_end: OtherEndReading | Non
 
 
 def _is_here(origin: Origin) -> bool:
-    """Return whether the server is on this very host, as far as its address shows."""
+    """Return whether the server is on this very host, as far as its address or its name shows."""
     try:
-        return ipaddress.ip_address(origin.host).is_loopback
+        address = ipaddress.ip_address(origin.host.partition("%")[0])
     except ValueError:
-        return origin.host == "localhost"
+        return origin.host in ("localhost", socket.gethostname().lower())
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
+        address = address.ipv4_mapped
+    # A connection to the unspecified address, which some servers print as their address, goes to this host.
+    return address.is_loopback or address.is_unspecified or str(address) in _list_own_addresses()
+
+
+def _list_own_addresses() -> frozenset[str]:
+    """Return the addresses of this host's interfaces, as far as the system lists them.
+
+    Linux appends the interface to those of a link.
+    """
+    try:
+        found = psutil.net_if_addrs().values()
+    except OSError:  # such as a sandbox that hides the interfaces
+        return frozenset()
+    return frozenset(each.address.partition("%")[0] for addresses in found for each in addresses)

@@ -9,6 +9,7 @@ from tradewind.errors import InvalidValue
 from tradewind_agent.meters import MeterUnavailable
 from tradewind_agent.meters.external.exposition import parse_samples
 from tradewind_agent.meters.external.source import parse_meter_source
+from tradewind_agent.meters.meter import find_resolution_s
 
 SCAPHANDRE = """\
 # HELP scaph_host_power_microwatts Power measurement on the whole host, in microwatts
@@ -43,7 +44,7 @@ def test_scaphandre_counter_is_read_from_its_usual_path() -> None:
         meter = parse_meter_source(f"scaphandre:{documents.url}").open()
         before = meter.read_energy_j(later(0))
         documents.bodies["/metrics"] = SCAPHANDRE.format(energy=55_000_000)
-        assert meter.read_energy_j(later(2)) - before == pytest.approx(50)
+        assert meter.read_energy_j(later(2.5)) - before == pytest.approx(50)
         assert (meter.method, meter.quality) == (EnergyMethod.METER, EnergyQuality.MEASURED)
         assert "scaph_host_energy_microjoules" in meter.description
 
@@ -56,6 +57,30 @@ def test_scaphandre_without_a_counter_is_read_as_a_gauge() -> None:
         assert meter.read_energy_j(later(2)) == pytest.approx(47)
 
 
+@pytest.mark.parametrize("left_out", ["energy", "host_power"])
+def test_scaphandre_is_not_read_within_two_seconds(left_out: str) -> None:
+    """It renews its values only at a request that comes more than 2 s after the one before."""
+    text = "\n".join(line for line in SCAPHANDRE.format(energy=5_000_000).splitlines() if left_out not in line)
+    with serve_documents({"/metrics": text}) as documents:
+        meter = parse_meter_source(f"scaphandre:{documents.url}").open()
+        opened = len(documents.requests)
+        for half_seconds in range(21):
+            meter.read_energy_j(later(half_seconds / 2))
+        assert len(documents.requests) - opened == 5
+
+
+def test_scaphandre_that_is_away_is_no_energy_and_is_read_again_at_once() -> None:
+    with serve_documents({"/metrics": SCAPHANDRE.format(energy=5_000_000)}) as documents:
+        meter = parse_meter_source(f"scaphandre:{documents.url}").open()
+        meter.read_energy_j(later(0))
+        documents.bodies.clear()
+        for at_s in (2.5, 3.0):
+            with pytest.raises(MeterUnavailable, match="answers 404"):
+                meter.read_energy_j(later(at_s))
+        documents.bodies["/metrics"] = SCAPHANDRE.format(energy=55_000_000)
+        assert meter.read_energy_j(later(3.5)) == pytest.approx(55)
+
+
 @pytest.mark.parametrize(
     ("text", "joules"),
     [(KEPLER, 2000), (KEPLER + PSYS, 5000), (EARLIER_KEPLER, 105)],
@@ -65,6 +90,7 @@ def test_kepler_zones_within_others_are_not_added(text: str, joules: float) -> N
         meter = parse_meter_source(f"kepler:{documents.url}/other/metrics").open()
         assert meter.read_energy_j(later(0)) == pytest.approx(joules)
         assert meter.quality is EnergyQuality.MEASURED
+        assert find_resolution_s(meter) == 5
 
 
 def test_kepler_platform_goes_before_sockets() -> None:
@@ -72,6 +98,7 @@ def test_kepler_platform_goes_before_sockets() -> None:
         meter = parse_meter_source(f"kepler:{documents.url}").open()
         meter.read_energy_j(later(0))
         assert meter.read_energy_j(later(2)) == pytest.approx(901)
+        assert find_resolution_s(meter) == 150, "five of its values, which Kepler shows for 30 s each"
         assert "the whole host" in meter.description
 
 
@@ -106,3 +133,44 @@ def test_samples_have_labels_with_escapes_braces_and_times() -> None:
 def test_source_that_is_none_is_refused_with_examples(text: str) -> None:
     with pytest.raises(InvalidValue, match="power meter"):
         parse_meter_source(text)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "reason"),
+    [
+        ("kepler", KEPLER + KEPLER.replace('"n"', '"m"'), r"has several hosts \(m, n\)"),
+        ("kepler", "".join(PLATFORM.replace("{", f'{{node="{name}",') for name in "xy"), r"several hosts \(x, y\)"),
+        ("scaphandre", "".join(f'scaph_host_energy_microjoules{{instance="{name}"}} 5\n' for name in "ab"), "several"),
+        ("kepler", "".join(KEPLER.replace("{", f'{{pod="kepler-{name}",') for name in "xy"), "several exporters"),
+        ("kepler", "".join(KEPLER.replace("{", f'{{job="{name}",') for name in "xy"), r"several exporters \(x, y\)"),
+        ("scaphandre", SCAPHANDRE.format(energy=5) * 2, "has a sample twice"),
+        ("scaphandre", SCAPHANDRE.replace("23500000", "0").format(energy=0), "has none of"),
+    ],
+)  # fmt: skip
+def test_several_hosts_in_one_export_are_not_added_up(kind: str, text: str, reason: str) -> None:
+    with serve_documents({"/metrics": text}) as documents, pytest.raises(MeterUnavailable, match=reason):
+        parse_meter_source(f"{kind}:{documents.url}").open()
+
+
+@pytest.mark.parametrize("changed", [KEPLER + PSYS, KEPLER.replace('path="/sys/class/powercap/intel-rapl:1"', "")])
+def test_sum_of_other_samples_than_at_first_is_no_energy(changed: str) -> None:
+    with serve_documents({"/metrics": KEPLER}) as documents:
+        meter = parse_meter_source(f"kepler:{documents.url}").open()
+        before = meter.read_energy_j(later(0))
+        documents.bodies["/metrics"] = changed
+        with pytest.raises(
+            MeterUnavailable, match="has other samples of kepler_node_cpu_joules_total than at first; start again"
+        ):
+            meter.read_energy_j(later(1))
+        documents.bodies["/metrics"] = KEPLER
+        assert meter.read_energy_j(later(2)) == before
+
+
+def test_exporter_that_its_collector_names_otherwise_after_a_restart_is_the_same() -> None:
+    labels = '{{instance="10.0.0.{0}:9102",exported_instance="n",node="n",job="kepler",pod="kepler-{0}",'
+    first, restarted = (KEPLER.replace("{", labels.format(number)) for number in (1, 2))
+    with serve_documents({"/metrics": first}) as documents:
+        meter = parse_meter_source(f"kepler:{documents.url}").open()
+        assert meter.read_energy_j(later(0)) == pytest.approx(2000)
+        documents.bodies["/metrics"] = restarted
+        assert meter.read_energy_j(later(1)) == pytest.approx(2000)

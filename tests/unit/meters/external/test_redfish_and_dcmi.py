@@ -146,3 +146,43 @@ def test_tool_without_a_power_says_why(tmp_path: Path, output: str, errors: str,
 def test_tool_that_is_not_installed_is_named() -> None:
     with pytest.raises(MeterUnavailable, match="is not installed"):
         open_dcmi_meter("no-such-ipmitool")
+
+
+@pytest.mark.parametrize("watts", [0, 65_535, float("nan")])
+def test_value_that_no_host_takes_is_no_power(watts: float) -> None:
+    alone = controller(Power=controls(watts))
+    with serve_documents(alone) as documents, pytest.raises(MeterUnavailable, match="no power of a host"):
+        parse_meter_source(f"redfish:{documents.url}").open()
+    both = controller(EnvironmentMetrics={"PowerWatts": {"Reading": watts}}, Power=controls(310))
+    with serve_documents(both) as found:
+        assert "Power:" in parse_meter_source(f"redfish:{found.url}").open().description
+
+
+def test_chassis_that_cannot_be_read_hides_no_other() -> None:
+    bodies = controller(Power=controls(300))
+    bodies[CHASSIS] = json.dumps({"Members": [{"@odata.id": f"{CHASSIS}/locked"}, {"@odata.id": f"{CHASSIS}/1"}]})
+    with serve_documents(bodies) as documents:
+        assert "Chassis/1/Power" in parse_meter_source(f"redfish:{documents.url}").open().description
+        del documents.bodies[f"{CHASSIS}/1"], documents.bodies[f"{CHASSIS}/1/Power"]
+        with pytest.raises(MeterUnavailable, match=r"by Redfish: .*Chassis/1 answers 404"):
+            parse_meter_source(f"redfish:{documents.url}").open()
+
+
+@pytest.mark.parametrize("body", ["[" * 100_000, '{"PowerControl": [{"PowerConsumedWatts": 1%s}]}' % ("0" * 400)])
+def test_document_that_python_cannot_hold_is_no_power(body: str) -> None:
+    bodies = controller(Power=controls(300)) | {f"{CHASSIS}/1/Power": body}
+    with serve_documents(bodies) as documents, pytest.raises(MeterUnavailable, match="by Redfish"):
+        parse_meter_source(f"redfish:{documents.url}").open()
+
+
+def test_controller_that_stays_away_is_not_replaced_by_its_last_power() -> None:
+    with serve_documents(controller(Power=controls(50))) as documents:
+        meter = parse_meter_source(f"redfish:{documents.url}").open()
+        meter.read_energy_j(later(0))
+        documents.bodies.clear()
+        for at_s in (2.0, 2.5, 3.0, 4.0, 4.5):
+            with pytest.raises(MeterUnavailable, match="answers 404"):
+                meter.read_energy_j(later(at_s))
+        documents.bodies |= controller(Power=controls(60))
+        back_j = meter.read_energy_j(later(6))
+        assert meter.read_energy_j(later(6.5)) - back_j == pytest.approx(30)

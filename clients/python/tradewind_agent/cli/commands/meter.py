@@ -59,7 +59,7 @@ def meter(
     result = asyncio.run(_measure_host(terminal, host, duration_s, interval_s))
     document = {
         "method": str(host.choice.meter.method),
-        "quality": str(host.choice.meter.quality),
+        "quality": str(host.choice.meter.quality if result.energy is None else result.energy.quality),
         "description": host.choice.meter.description,
         "refusals": [{"method": str(method), "reason": reason} for method, reason in host.choice.refusals],
         "duration_s": result.work.duration_s,
@@ -68,7 +68,10 @@ def meter(
         "base_w": result.energy.base_w if result.energy else None,
         "usage": _select_known(result.usage),
         "failure": result.failure,
+        "notes": list(result.notes),
     }
+    for note in result.notes:
+        terminal.note(note)
     terminal.print_result(_format_summary(result), document)
     if result.energy is None:
         raise typer.Exit(1)

@@ -5,17 +5,30 @@ Metric names are those of Scaphandre 1.0 (references, "Metrics available") and o
 and memory. Zones within a package are part of it and not added.
 """
 
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tradewind.energy.measured import EnergyMethod, EnergyQuality
 from tradewind_agent.meters.external.exposition import Sample, parse_samples
-from tradewind_agent.meters.external.gauge import GaugeMeter, check_power_w
+from tradewind_agent.meters.external.gauge import GaugeMeter
 from tradewind_agent.meters.external.http_read import HttpReader
 from tradewind_agent.meters.meter import Meter, MeterUnavailable
 from tradewind_agent.meters.utilisation import HostCounters
 
 RENEW_S = 1.0
+COUNTER_S = 5.0
+"""Five times the second for which Kepler shows a value: the energy of a shorter transfer may be that of before."""
+SCAPHANDRE_RENEW_S = 2.5
+"""Scaphandre renews its values only at a request that comes more than 2 s after the one before (its issue 434)."""
+KEPLER_PLATFORM_S = 30.0
+"""How long Kepler shows a power that it has from a management controller, by default."""
+SCAPHANDRE_RENEW_S = 2.5
+"""Scaphandre renews no value while somebody requests them every 2 s or more often (its issue 434)."""
+HOST_LABELS = ("node_name", "node", "nodename", "hostname", "host")
+"""Labels that name a host in what several exporters have been collected to."""
+EXPORTER_LABELS = ("instance", "exported_instance", "pod", "exported_pod", "job", "exported_job")
+"""Labels that a collector adds to name an exporter; a restart may change them."""
 _MICRO = 1e-6
 
 SCAPHANDRE_ENERGY, SCAPHANDRE_POWER = "scaph_host_energy_microjoules", "scaph_host_power_microwatts"
@@ -25,17 +38,24 @@ KEPLER_PLATFORM_POWER = "kepler_platform_watts"
 SOCKETS, ENTIRE_HOST = "sockets only, the whole host's processes", "the whole host"
 
 
+_Identity = tuple[str, frozenset[tuple[str, str]]]
+"""Name and labels of a sample, without `EXPORTER_LABELS`."""
+
+
 @dataclass(frozen=True, slots=True)
 class Series:
     """What an exporter may have of a host: ``add_up`` makes one value of its samples, ``None`` where they are none.
 
-    ``is_power`` : a gauge in W, else a counter in J.
+    ``is_power`` : a gauge in W, else a counter in J; ``renew_s`` : how old a value becomes before the next request;
+    ``late_s`` : how long the exporter itself shows one.
     """
 
     names: tuple[str, ...]
     add_up: Callable[[Sequence[Sample]], float | None]
     covers: str
     is_power: bool = False
+    renew_s: float = 0.0
+    late_s: float = 0.0
 
 
 def _sum_of(*names: str, factor: float = 1.0) -> Callable[[Sequence[Sample]], float | None]:
@@ -63,12 +83,25 @@ def _find_largest(samples: Sequence[Sample]) -> float | None:
 
 
 SCAPHANDRE = (
-    Series((SCAPHANDRE_ENERGY,), _sum_of(SCAPHANDRE_ENERGY, factor=_MICRO), SOCKETS),
-    Series((SCAPHANDRE_POWER,), _sum_of(SCAPHANDRE_POWER, factor=_MICRO), SOCKETS, is_power=True),
+    Series((SCAPHANDRE_ENERGY,), _sum_of(SCAPHANDRE_ENERGY, factor=_MICRO), SOCKETS, renew_s=SCAPHANDRE_RENEW_S),
+    Series(
+        (SCAPHANDRE_POWER,),
+        _sum_of(SCAPHANDRE_POWER, factor=_MICRO),
+        SOCKETS,
+        is_power=True,
+        renew_s=SCAPHANDRE_RENEW_S,
+    ),
 )
 KEPLER = (
     Series((KEPLER_PLATFORM,), _sum_of(KEPLER_PLATFORM), ENTIRE_HOST),
-    Series((KEPLER_PLATFORM_POWER,), _find_largest, ENTIRE_HOST, is_power=True),
+    Series(
+        (KEPLER_PLATFORM_POWER,),
+        _find_largest,
+        ENTIRE_HOST,
+        is_power=True,
+        renew_s=RENEW_S,
+        late_s=KEPLER_PLATFORM_S,
+    ),
     Series((KEPLER_CPU,), _add_zones, SOCKETS),
     Series((KEPLER_PACKAGE, KEPLER_DRAM), _sum_of(KEPLER_PACKAGE, KEPLER_DRAM), SOCKETS),
 )
@@ -77,20 +110,31 @@ KEPLER = (
 
 @dataclass(slots=True)
 class CounterMeter:
-    """A counter of joules; it has the granularity of the exporter, up to some seconds."""
+    """A counter of joules; it has the granularity of the exporter, up to some seconds.
+
+    ``renew_s`` : how old a value becomes before the next request; 0 for a request at each reading.
+    """
 
     read_j: Callable[[], float]
     description: str
     quality: EnergyQuality
+    renew_s: float = 0.0
     base_w: float | None = None
+    resolution_s: float = COUNTER_S
+    _counted_j: float = field(default=0.0, init=False)
+    _counted_s: float = field(default=-math.inf, init=False)
 
     @property
     def method(self) -> EnergyMethod:
         return EnergyMethod.METER
 
-    def read_energy_j(self, counters: HostCounters) -> float:  # noqa: ARG002 -- the counter stands for itself
-        """Return the energy that the exporter has counted, J."""
-        return self.read_j()
+    def read_energy_j(self, counters: HostCounters) -> float:
+        """Return the energy that the exporter has counted, J; a request that fails is repeated at the next reading."""
+        if counters.at_s - self._counted_s >= self.renew_s:
+            self._counted_s = -math.inf
+            self._counted_j = self.read_j()
+            self._counted_s = counters.at_s
+        return self._counted_j
 
 
 def open_exporter_meter(name: str, series: Sequence[Series], reader: HttpReader, path: str) -> Meter:
@@ -98,7 +142,7 @@ def open_exporter_meter(name: str, series: Sequence[Series], reader: HttpReader,
 
     Raises
     ------
-    MeterUnavailable : it has none, or cannot be read.
+    MeterUnavailable : it has none, or those of several hosts, or cannot be read.
     """
     names = [each for one in series for each in one.names]
     samples = _read_samples(reader, path, names)
@@ -106,18 +150,44 @@ def open_exporter_meter(name: str, series: Sequence[Series], reader: HttpReader,
         if one.add_up(samples) is None:
             continue
 
-        def read(chosen: Series = one) -> float:
-            value = chosen.add_up(_read_samples(reader, path, chosen.names))
+        first = _identify(samples, one.names)
+
+        def read(chosen: Series = one, first: frozenset[_Identity] = first) -> float:
+            found = _read_samples(reader, path, chosen.names)
+            value = chosen.add_up(found)
             if value is None:
                 raise MeterUnavailable(f"{reader.base_url}{path} has no {chosen.names[0]} any more")
-            return check_power_w(value)
+            if _identify(found, chosen.names) != first:
+                what = f"other samples of {chosen.names[0]} than at first"
+                raise MeterUnavailable(f"{reader.base_url}{path} has {what}; start again to count these")
+            return value
 
         quality = EnergyQuality.ASSUMED if _is_modelled(samples, one.names) else EnergyQuality.MEASURED
         description = f"{name}, {' + '.join(one.names)} of {reader.base_url}: {one.covers}"
         if one.is_power:
-            return GaugeMeter(read, description, RENEW_S, quality)
-        return CounterMeter(read, description, quality)
+            return GaugeMeter(read, description, one.renew_s, one.late_s, quality)
+        return CounterMeter(read, description, quality, one.renew_s)
     raise MeterUnavailable(f"{reader.base_url}{path} has none of {', '.join(names)} above 0")
+
+
+def _identify(samples: Sequence[Sample], names: Sequence[str]) -> frozenset[_Identity]:
+    return frozenset(
+        (each.name, frozenset((label, text) for label, text in each.labels.items() if label not in EXPORTER_LABELS))
+        for each in samples
+        if each.name in names
+    )
+
+
+def _check_host(samples: Sequence[Sample], where: str) -> None:
+    """Refuse samples of several hosts or of several exporters, or one that is there twice: their sum is no host's."""
+    for kind, labels in (("hosts", HOST_LABELS), ("exporters", EXPORTER_LABELS)):
+        for label in labels:
+            found = sorted({sample.labels[label] for sample in samples if label in sample.labels})
+            if len(found) > 1:
+                listed = ", ".join(found[:3])
+                raise MeterUnavailable(f"{where} has several {kind} ({listed}); name this host's own exporter")
+    if len(_identify(samples, [sample.name for sample in samples])) < len(samples):
+        raise MeterUnavailable(f"{where} has a sample twice; name this host's own exporter")
 
 
 def _is_modelled(samples: Sequence[Sample], names: Sequence[str]) -> bool:
@@ -128,4 +198,6 @@ def _is_modelled(samples: Sequence[Sample], names: Sequence[str]) -> bool:
 
 def _read_samples(reader: HttpReader, path: str, names: Sequence[str]) -> Sequence[Sample]:
     text = reader.get(path).decode("utf-8", "replace")
-    return tuple(parse_samples(text, frozenset(names)))
+    samples = tuple(parse_samples(text, frozenset(names)))
+    _check_host(samples, f"{reader.base_url}{path}")
+    return samples

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tradewind_agent.meters.external.gauge import GaugeMeter
+from tradewind_agent.meters.external.gauge import GaugeMeter, check_power_w
 from tradewind_agent.meters.external.http_read import HttpReader
 from tradewind_agent.meters.meter import MeterUnavailable
 
@@ -29,7 +29,7 @@ def open_redfish_meter(reader: HttpReader, path: str = "") -> GaugeMeter:
     refusal = "it has no chassis"
     for resource in resources:
         try:
-            _read_power_w(reader, resource)
+            check_power_w(_read_power_w(reader, resource))
         except MeterUnavailable as unavailable:
             refusal = str(unavailable)
             continue
@@ -48,7 +48,11 @@ def _list_power_resources(reader: HttpReader) -> Iterator[str]:
         address = _find_link(member)
         if address is None:
             continue
-        document = _read_document(reader, address)
+        try:
+            document = _read_document(reader, address)
+        except MeterUnavailable:  # a part that may not be read hides no other; it is refused with its reason
+            yield address
+            continue
         for name in ("EnvironmentMetrics", "Power"):
             if (resource := _find_link(document.get(name))) is not None:
                 yield resource
@@ -74,8 +78,8 @@ def _read_power_w(reader: HttpReader, resource: str) -> float:
 
 def _read_document(reader: HttpReader, path: str) -> Mapping[str, Any]:
     try:
-        document = json.loads(reader.get(path))
-    except ValueError:
+        document = json.loads(reader.get(path), parse_int=float)
+    except (ValueError, RecursionError):
         document = None
     if not isinstance(document, dict):
         raise MeterUnavailable(f"{reader.base_url}{path} is no Redfish document")
