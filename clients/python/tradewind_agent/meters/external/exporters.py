@@ -23,8 +23,6 @@ SCAPHANDRE_RENEW_S = 2.5
 """Scaphandre renews its values only at a request that comes more than 2 s after the one before (its issue 434)."""
 KEPLER_PLATFORM_S = 30.0
 """How long Kepler shows a power that it has from a management controller, by default."""
-SCAPHANDRE_RENEW_S = 2.5
-"""Scaphandre renews no value while somebody requests them every 2 s or more often (its issue 434)."""
 HOST_LABELS = ("node_name", "node", "nodename", "hostname", "host")
 """Labels that name a host in what several exporters have been collected to."""
 EXPORTER_LABELS = ("instance", "exported_instance", "pod", "exported_pod", "job", "exported_job")
