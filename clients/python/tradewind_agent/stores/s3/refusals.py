@@ -41,6 +41,13 @@ _OF_PROPERTIES = frozenset({"InvalidArgument", "NotImplemented"})
 """Codes by which some stores refuse properties; without properties they are about something else."""
 
 
+_SUM_HEADERS = "x-amz-checksum"
+_WITHOUT_SUMS = (
+    "the store takes no headers of checksums; set AWS_REQUEST_CHECKSUM_CALCULATION=when_required and "
+    "AWS_RESPONSE_CHECKSUM_VALIDATION=when_required"
+)
+
+
 class StoreRefused(UnusableSource):
     """The store refused a request.
 
@@ -68,6 +75,8 @@ def make_store_refusal(place: object, answer: FetchedAnswer) -> StoreRefused:
 
 def explain_refusal(status_line: str, code: str, message: str = "") -> str:
     """Return what an error code means and what to do; the status, with code and message, where it is not known."""
+    if _SUM_HEADERS in message.lower():
+        return f"{_WITHOUT_SUMS} ({code}: {message})"
     stated = ": ".join(filter(None, (code, message)))
     named = f"the store answered {status_line}" + (f" ({stated})" if stated else "")
     return _MEANINGS.get(code, named)
