@@ -32,6 +32,9 @@ def test_refusal_of_checksum_headers_says_how_to_leave_them_out():
         "the store takes no headers of checksums; set AWS_REQUEST_CHECKSUM_CALCULATION=when_required"
     )
     assert message in reason
+    for has_properties in (True, False):  # each file goes with such a header, whatever the user names
+        fault = find_common_fault("400 Bad Request", "InvalidArgument", message, has_properties=has_properties)
+        assert fault == reason
 
 
 @pytest.mark.parametrize(

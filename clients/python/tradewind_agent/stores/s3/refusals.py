@@ -82,15 +82,15 @@ def explain_refusal(status_line: str, code: str, message: str = "") -> str:
     return _MEANINGS.get(code, named)
 
 
-def find_common_fault(status_line: str, code: str, *, has_properties: bool) -> str:
+def find_common_fault(status_line: str, code: str, message: str = "", *, has_properties: bool) -> str:
     """Return why the store would refuse each file of the copy as well; empty where the answer is about one file.
 
     Parameters
     ----------
     has_properties : the user names a storage class, a type or metadata, which go with each file.
     """
-    if code in _OF_ALL_FILES:
-        return explain_refusal(status_line, code)
+    if code in _OF_ALL_FILES or _SUM_HEADERS in message.lower():
+        return explain_refusal(status_line, code, message)
     if has_properties and code in _OF_PROPERTIES:
         return f"{explain_refusal(status_line, code)}; check --storage-class, --content-type and --metadata"
     return ""

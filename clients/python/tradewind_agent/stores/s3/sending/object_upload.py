@@ -183,7 +183,7 @@ class ObjectUpload(JudgedUpload):
         return not self._is_as_listed(os.fstat(self._require_source()))
 
     def _require_no_error(self, exchange: ObjectExchange, head: ResponseHead) -> None:
-        """See that an answer of success to a body has no error document, as gateways write that started to answer too early.
+        """See that an answer of success to a body has no error document, as gateways write that answer too early.
 
         Raises
         ------
@@ -250,16 +250,16 @@ class ObjectUpload(JudgedUpload):
             self._restart()
         elif head.status in LOAD_STATUSES and not (head.status == _FORBIDDEN and code):
             self.refuse(exchange, head)
-        elif common := self._find_common_fault(head, code):
+        elif common := self._find_common_fault(head, code, find_error_message(self.url, exchange.document)):
             self.host.stop(RefusedByServer(common, retryable=False, status=head.status))
         else:
             reason = explain_refusal(head.status_line, code, find_error_message(self.url, exchange.document))
             passes = code in _PASSING or head.status >= _BROKEN
             self.fault(RefusedByServer(reason, retryable=passes, status=head.status))
 
-    def _find_common_fault(self, head: ResponseHead, code: str) -> str:
+    def _find_common_fault(self, head: ResponseHead, code: str, message: str) -> str:
         has_properties = not self.host.options.properties.is_usual
-        return find_common_fault(head.status_line, code, has_properties=has_properties)
+        return find_common_fault(head.status_line, code, message, has_properties=has_properties)
 
     def _is_upload_unusable(self, exchange: ObjectExchange, code: str) -> bool:
         """Return whether another upload has to be made: this one has ended, or takes no parts with such sums."""
