@@ -25,6 +25,13 @@ def test_other_refusals_are_about_one_file(code):
     assert find_common_fault("403 Forbidden", code, has_properties=True) == ""
 
 
+def test_bucket_with_object_locks_that_requires_a_sum_is_not_said_to_refuse_them():
+    message = "Content-MD5 OR x-amz-checksum- HTTP header is required for Put Object requests with Object Lock"
+    reason = explain_refusal("400 Bad Request", "InvalidRequest", message)
+    assert reason == f"the store answered 400 Bad Request (InvalidRequest: {message})"
+    assert find_common_fault("400 Bad Request", "InvalidRequest", message, has_properties=False) == ""
+
+
 def test_refusal_of_checksum_headers_says_how_to_leave_them_out():
     message = "Unsupported header 'x-amz-checksum-mode' received for this API call."
     reason = explain_refusal("400 Bad Request", "InvalidArgument", message)

@@ -75,11 +75,17 @@ def make_store_refusal(place: object, answer: FetchedAnswer) -> StoreRefused:
 
 def explain_refusal(status_line: str, code: str, message: str = "") -> str:
     """Return what an error code means and what to do; the status, with code and message, where it is not known."""
-    if _SUM_HEADERS in message.lower():
+    if _refuses_sums(message):
         return f"{_WITHOUT_SUMS} ({code}: {message})"
     stated = ": ".join(filter(None, (code, message)))
     named = f"the store answered {status_line}" + (f" ({stated})" if stated else "")
     return _MEANINGS.get(code, named)
+
+
+def _refuses_sums(message: str) -> bool:
+    """Return whether a store says that it takes no headers of checksums; one with object locks requires one."""
+    stated = message.lower()
+    return _SUM_HEADERS in stated and "required" not in stated
 
 
 def find_common_fault(status_line: str, code: str, message: str = "", *, has_properties: bool) -> str:
@@ -89,7 +95,7 @@ def find_common_fault(status_line: str, code: str, message: str = "", *, has_pro
     ----------
     has_properties : the user names a storage class, a type or metadata, which go with each file.
     """
-    if code in _OF_ALL_FILES or _SUM_HEADERS in message.lower():
+    if code in _OF_ALL_FILES or _refuses_sums(message):
         return explain_refusal(status_line, code, message)
     if has_properties and code in _OF_PROPERTIES:
         return f"{explain_refusal(status_line, code)}; check --storage-class, --content-type and --metadata"
