@@ -2,7 +2,7 @@
 
 import asyncio
 from pathlib import Path
-from urllib.parse import parse_qs, unquote
+from urllib.parse import parse_qs, quote, unquote
 
 import pytest
 from hypothesis import given, settings
@@ -15,7 +15,7 @@ from tradewind_agent.engine.http.address import Url
 from tradewind_agent.errors import UnusableSource
 from tradewind_agent.stores.port import ListRequest
 from tradewind_agent.stores.s3.bucket_listing import BucketListing
-from tradewind_agent.stores.s3.bucket_pages import encode_key, find_key_before
+from tradewind_agent.stores.s3.bucket_pages import StoredObject, encode_key, find_key_before
 from tradewind_agent.stores.s3.key_search import find_objects
 
 PAGE = 5
@@ -84,6 +84,62 @@ def test_the_keys_that_are_there_are_found(there: set[str], keys: set[str], begi
 def test_hardly_anything_is_between_a_key_and_the_one_before(key: str):
     assert encode_key(find_key_before(key)) < encode_key(key)
     assert len(encode_key(find_key_before(key))) <= 1024
+
+
+class SparsePages(Keys):
+    """A store that gives a page without keys before each page, as where many versions were removed."""
+
+    def __init__(self, keys: list[str]) -> None:
+        super().__init__(keys)
+        self.empty: set[str] = set()
+
+    async def __call__(self, asked: RoughRequest, writer: asyncio.StreamWriter) -> None:
+        query = {name: values[0] for name, values in parse_qs(asked.query, keep_blank_values=True).items()}
+        place = f"{query['prefix']} {query.get('start-after', '')}"
+        if "continuation-token" in query or place in self.empty:
+            await super().__call__(asked, writer)
+            return
+        self.empty.add(place)
+        token = f"<NextContinuationToken>{quote(query.get('start-after', '')) or '-'}</NextContinuationToken>"
+        text = f"<ListBucketResult><IsTruncated>true</IsTruncated>{token}</ListBucketResult>".encode()
+        writer.write(head("200 OK", asked, Content_Length=len(text), Content_Type="application/xml") + text)
+
+
+@pytest.mark.parametrize("count", [1, 3, 40])
+def test_keys_behind_a_page_without_keys_are_found(count: int):
+    keys = [f"k{number:03}" for number in range(count)]
+    assert search(SparsePages(keys), keys) == set(keys)
+
+
+def test_one_object_behind_a_page_without_keys_is_found():
+    async def story() -> StoredObject | None:
+        async with RoughServer({"/data/": SparsePages(["a", "ab"])}) as server:
+            request = ListRequest(destination=Path(), options=options())
+            return await BucketListing("data", Url.parse(f"{server.url}/data/"), request).find("a")
+
+    found = asyncio.run(story())
+    assert found is not None
+    assert found.key == "a"
+
+
+class FolderOrder(Keys):
+    """A store of folders, which lists ``a/b`` before ``a-b``; it takes no place to begin at."""
+
+    async def __call__(self, asked: RoughRequest, writer: asyncio.StreamWriter) -> None:
+        query = {name: values[0] for name, values in parse_qs(asked.query, keep_blank_values=True).items()}
+        in_order = sorted((key for key in self.keys if key.startswith(query["prefix"])), key=lambda key: key.split("/"))
+        begin = int(query.get("continuation-token", "0"))
+        page = in_order[begin : begin + PAGE]
+        rows = "".join(f"<Contents><Key>{key}</Key><Size>1</Size></Contents>" for key in page)
+        if begin + PAGE < len(in_order):
+            rows += f"<IsTruncated>true</IsTruncated><NextContinuationToken>{begin + PAGE}</NextContinuationToken>"
+        text = f"<ListBucketResult>{rows}</ListBucketResult>".encode()
+        writer.write(head("200 OK", asked, Content_Length=len(text), Content_Type="application/xml") + text)
+
+
+def test_keys_are_found_where_pages_show_another_order():
+    keys = [f"{folder}{number}{end}" for number in range(9) for folder in ("a/", "a-") for end in ("/x", "-x")]
+    assert search(FolderOrder(keys), keys) == set(keys)
 
 
 def test_a_listing_that_fails_in_the_middle_is_an_error():

@@ -117,9 +117,11 @@ def test_an_exact_key_lists_that_object_alone():
     assert listing.requests == ["ab"]
 
 
-def test_pages_that_lead_back_are_refused():
+@pytest.mark.parametrize("tokens", [{"": "again", "again": "again"}, {"": "a", "a": "b", "b": "a"}])
+def test_pages_that_lead_back_are_refused(tokens: dict[str, str]):
     async def answer(asked: RoughRequest, writer: asyncio.StreamWriter) -> None:
-        rows = "<IsTruncated>true</IsTruncated><NextContinuationToken>again</NextContinuationToken>"
+        token = tokens[parse_qs(asked.query).get("continuation-token", [""])[0]]
+        rows = f"<IsTruncated>true</IsTruncated><NextContinuationToken>{token}</NextContinuationToken>"
         text = f"<ListBucketResult>{rows}</ListBucketResult>".encode()
         writer.write(head("200 OK", asked, Content_Length=len(text), Content_Type="application/xml") + text)
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.integration.engine.servers.stream_server import RequestHead
 from tests.integration.stores.object_store import ObjectStore
-from tests.integration.stores.test_s3_uploads import CONTENT, PART_BYTES, SMALL, send, short_parts  # noqa: F401
+from tests.integration.stores.test_s3_uploads import CONTENT, PART_BYTES, SMALL, refuse, send, short_parts  # noqa: F401
 
 OTHER = "the store has other bytes than were sent, though it answered 200 OK"
 
@@ -89,6 +89,19 @@ def test_object_of_another_size_behind_an_answer_without_sum_or_tag_is_a_failure
     assert failure.reason.startswith("the store has ")
 
 
+@pytest.mark.parametrize(("content", "kind"), [(SMALL, "PUT"), (CONTENT, "PUT partNumber uploadId")])
+def test_error_in_the_body_of_a_success_is_no_success(tmp_path: Path, content: bytes, kind: str):
+    """The store lets nobody look at its objects, so that only its answers say what it has."""
+    refuse_once = refuse(kind, "200 OK", "InternalError")
+
+    def fault(head: RequestHead, count: int) -> tuple[str, str] | None:
+        return ("403 Forbidden", "") if head.method == "HEAD" else refuse_once(head, count)
+
+    store = ObjectStore(fault)
+    assert send(store, tmp_path / "f", content).failures == ()
+    assert store.objects == {"up/file": content}
+
+
 def test_object_that_is_missing_behind_an_answer_without_sum_or_tag_is_a_failure(tmp_path: Path):
     (failure,) = send(ObjectStore(stated=lambda _: {"ETag": ""}), tmp_path / "f", SMALL).failures
     assert "does not have the object" in failure.reason
@@ -117,3 +130,22 @@ def test_joined_object_whose_tag_is_that_of_the_parts_is_not_looked_at(tmp_path:
     store = ObjectStore(states_tag=True, shows_sizes=True)
     assert send(store, tmp_path / "f").failures == ()
     assert "HEAD" not in store.requests
+
+
+def refuse_sums(head: RequestHead, _count: int) -> tuple[str, str] | None:
+    has_sum = any(name.startswith("x-amz-checksum") for name in head.headers)
+    return ("400 Bad Request", "InvalidArgument") if has_sum else None
+
+
+@pytest.mark.parametrize("content", [SMALL, CONTENT])
+def test_store_that_takes_no_sums_gets_objects_without(tmp_path: Path, content: bytes):
+    store = ObjectStore(refuse_sums)
+    assert send(store, tmp_path / "f", content, sends_sums=False).failures == ()
+    assert store.objects == {"up/file": content}
+    assert send(ObjectStore(refuse_sums), tmp_path / "g", content).failures != ()
+
+
+@pytest.mark.parametrize("content", [SMALL, CONTENT])
+def test_object_that_was_damaged_is_seen_by_its_tag_where_no_sums_are_sent(tmp_path: Path, content: bytes):
+    (failure,) = send(ObjectStore(damage=damage_all), tmp_path / "f", content, sends_sums=False).failures
+    assert failure.reason.startswith(OTHER)

@@ -40,6 +40,7 @@ def send(
     *,
     noted: str = "",
     streams: int = 3,
+    sends_sums: bool = True,
     **changes: object,
 ) -> TransferResult:
     """Send one file as ``up/file``; ``noted`` : the id of an upload that an earlier run has noted as its own."""
@@ -51,7 +52,8 @@ def send(
     async def story() -> TransferResult:
         async with store, asyncio.timeout(30.0):
             used = options(stores=StoreAccess(notes_folder=notes), **changes)
-            session = StoreSession("us-east-1", store.url, lambda: AccessKey("AK", "SK"), pays=False)
+            key = AccessKey("AK", "SK")
+            session = StoreSession("us-east-1", store.url, lambda: key, pays=False, sends_sums=sends_sums)
             bucket = S3Store("data", session, used)
             source.write_bytes(content)  # noqa: ASYNC240 -- before anything is sent
             if noted:

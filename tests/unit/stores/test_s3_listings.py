@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tradewind_agent.engine.http.address import Url
-from tradewind_agent.engine.remote.path_selection import Selecting
+from tradewind_agent.engine.remote.path_selection import PathSelection, Selecting
 from tradewind_agent.errors import UnusableSource
 from tradewind_agent.stores.s3.bucket_pages import (
     BucketPage,
@@ -52,6 +52,17 @@ def test_a_page_has_objects_prefixes_and_the_way_on():
 def test_page_states_how_far_an_object_is_restored(status: str, restoration: Restoration | None):
     page = parse_bucket_page(BUCKET, write_page(f"<Contents><Key>a</Key>{status}</Contents>"), "")
     assert page.objects[0].restoration is restoration
+
+
+def test_page_that_names_the_next_one_goes_on_unless_it_says_that_it_is_the_last():
+    token = "<NextContinuationToken>t</NextContinuationToken>"
+    assert parse_bucket_page(BUCKET, write_page(token), "").next_token == "t"
+    assert parse_bucket_page(BUCKET, write_page(f"<IsTruncated>false</IsTruncated>{token}"), "").next_token is None
+
+
+def test_error_in_place_of_a_listing_is_named():
+    with pytest.raises(UnusableSource, match=r"an error in place of a listing \(InternalError: oops\)"):
+        parse_bucket_page(BUCKET, b"<Error><Code>InternalError</Code><Message>oops</Message></Error>", "")
 
 
 def test_missing_fields_are_unknown():
@@ -116,6 +127,24 @@ def test_a_folder_with_content_of_its_own_is_left_out():
     for key in ("top/sub/", "top/"):
         chosen.add_folder(StoredObjects([StoredObject(key, 5, None, None, "")]), "top/", Path("/out"))
     assert [each.place for each in chosen.omissions] == ["s3://data/top/sub/", "s3://data/top/"]
+
+
+def test_selection_holds_for_copies_to_another_store_as_well():
+    chosen = ObjectJobs(
+        "data", BUCKET.join_path, {}, Selecting(PathSelection.parse([], ["*.tmp", "old/"])), keeps_keys=True
+    )
+    keys = {"top/a": 5, "top/b.tmp": 5, "top/old/c": 5, "top/old/": 0, "top/sub/": 0, "top//d": 5}
+    objects = StoredObjects(StoredObject(key, size, None, None, "") for key, size in keys.items())
+    chosen.add_folder(objects, "top/", Path())
+    assert {job.destination for job in chosen.jobs} == {"a", "sub/", "/d"}
+    assert chosen.omissions == []
+
+
+def test_content_of_the_folder_itself_is_left_out_between_stores_as_well():
+    chosen = ObjectJobs("data", BUCKET.join_path, {}, Selecting(), keeps_keys=True)
+    for size in (5, 0):
+        chosen.add_folder(StoredObjects([StoredObject("top/", size, None, None, "")]), "top/", Path())
+    assert [each.place for each in chosen.omissions] == ["s3://data/top/"]
 
 
 def test_object_that_is_listed_twice_is_one_file():

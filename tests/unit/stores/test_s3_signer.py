@@ -1,6 +1,8 @@
 """Signatures are those that botocore makes."""
 
+import hmac
 from datetime import UTC, datetime
+from hashlib import sha256
 
 import pytest
 from botocore.auth import S3SigV4Auth
@@ -75,3 +77,27 @@ def test_another_day_or_key_makes_another_signature():
         days.pop(0)
         keys.pop(0)
     assert len(set(made)) == 3
+
+
+def test_metadata_is_signed_as_it_goes_on_the_way():
+    """A store states names in other characters as bytes, which come and go as Latin-1."""
+    session = StoreSession("us-east-1", None, lambda: AccessKey("AK", "SK"), pays=False)
+    signer = SignerV4(session, "us-east-1", lambda: NOW)
+    value = "köln".encode().decode("latin-1")
+    ours = signer.sign("PUT", BUCKET.join_path("a"), {"Host": "h", "x-amz-meta-n": value})["Authorization"]
+    headers = f"host:h\nx-amz-content-sha256:UNSIGNED-PAYLOAD\nx-amz-date:20260517T235958Z\nx-amz-meta-n:{value}\n"
+    names = "host;x-amz-content-sha256;x-amz-date;x-amz-meta-n"
+    canonical = f"PUT\n/data/a\n\n{headers}\n{names}\nUNSIGNED-PAYLOAD".encode("latin-1")
+    scope = "20260517/us-east-1/s3/aws4_request"
+    to_sign = f"AWS4-HMAC-SHA256\n20260517T235958Z\n{scope}\n{sha256(canonical).hexdigest()}"
+    derived = b"AWS4SK"
+    for part in scope.split("/"):
+        derived = hmac.digest(derived, part.encode(), "sha256")
+    assert ours.endswith(f"Signature={hmac.digest(derived, to_sign.encode(), 'sha256').hex()}")
+
+
+@pytest.mark.parametrize("requests_sums", [True, False])
+def test_sums_of_objects_are_requested_where_the_store_takes_that(*, requests_sums: bool):
+    session = StoreSession("us-east-1", None, lambda: AccessKey("AK", "SK"), pays=False, requests_sums=requests_sums)
+    signed = SignerV4(session, "us-east-1", lambda: NOW).sign("GET", BUCKET.join_path("a"), {"Host": "h"})
+    assert ("x-amz-checksum-mode" in signed) is requests_sums

@@ -36,6 +36,25 @@ class _ReadPages:
     token: str | None
 
 
+class PageTokens:
+    """The tokens that a chain of pages has named, each of them once; a listing of a million keys has a thousand."""
+
+    def __init__(self, bucket: str) -> None:
+        self._bucket = bucket
+        self._seen: set[str] = set()
+
+    def add(self, token: str) -> None:
+        """Note a token.
+
+        Raises
+        ------
+        UnusableSource : it was there before, so that the pages would never end.
+        """
+        if token in self._seen:
+            raise UnusableSource(f"s3://{self._bucket}: its pages lead back to one another")
+        self._seen.add(token)
+
+
 class BucketListing:
     """Reads listings of one bucket.
 
@@ -94,8 +113,22 @@ class BucketListing:
         ------
         UnusableSource : the bucket cannot be listed.
         """
+        seen = PageTokens(self.name)
         page = await self.read_page(make_page_url(self.url, key, most_keys=1), key)
+        while not page.objects and page.next_token is not None:  # a store may give a page without keys
+            seen.add(page.next_token)
+            page = await self.read_page(make_page_url(self.url, key, page.next_token, most_keys=1), key)
         return page.objects[0] if page.objects and page.objects[0].key == key else None
+
+    async def read_pages(self, prefix: str) -> StoredObjects:
+        """Return all objects whose keys begin with ``prefix``, page after page, in whatever order the store has.
+
+        Raises
+        ------
+        UnusableSource : the bucket cannot be listed.
+        """
+        first = await self._read(prefix, None, by_folder=False)
+        return (await self._read_all(prefix, first, by_folder=False)).objects
 
     async def find_restoration(self, found: StoredObject) -> Restoration | None:
         """Return how far an archived object is restored: as listed, or else as the object itself says."""
@@ -109,10 +142,10 @@ class BucketListing:
 
     async def _read_all(self, prefix: str, found: "_ReadPages", *, by_folder: bool) -> "_ReadPages":
         """Add the pages that follow to what was read, and return it."""
+        seen = PageTokens(self.name)
         while found.token is not None:
+            seen.add(found.token)
             more = await self._read(prefix, found.token, by_folder=by_folder)
-            if more.token == found.token:
-                raise UnusableSource(f"s3://{self.name}: its pages lead back to one another")
             found.objects.extend(more.objects)
             found.prefixes += more.prefixes
             found.token = more.token

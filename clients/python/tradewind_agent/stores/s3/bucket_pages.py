@@ -122,10 +122,14 @@ def parse_bucket_page(url: Url, body: bytes, prefix: str) -> BucketPage:
     UnusableSource : no page of a listing, one that leads nowhere, or one with other keys.
     """
     root = parse_xml(url, body)
+    if root.tag == "Error":
+        stated = ": ".join(filter(None, (root.findtext("Code"), root.findtext("Message"))))
+        raise UnusableSource(f"{url.origin} answers 200 OK with an error in place of a listing ({stated}); try again")
     if root.tag != "ListBucketResult":
         raise UnusableSource(f"{url.origin} answers with XML of an unknown form ({root.tag}); is it an object store?")
     is_escaped = root.findtext("EncodingType") == "url"
-    is_cut = (root.findtext("IsTruncated") or "").lower() == "true"
+    stated_cut = (root.findtext("IsTruncated") or "").strip().lower()
+    is_cut = stated_cut == "true" or (not stated_cut and bool(root.findtext("NextContinuationToken")))
     token = root.findtext("NextContinuationToken") if is_cut else None
     if is_cut and not token:
         raise UnusableSource(f"{url.origin} lists a part of the bucket and does not say how to go on")

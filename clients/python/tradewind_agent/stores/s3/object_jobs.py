@@ -60,13 +60,13 @@ class ObjectJobs:
         here = str(destination / "a")[:-1]
         for found in objects.drain():
             path = found.key.removeprefix(prefix)
-            if self._keeps_keys:
-                if path:
-                    self.add_object(found, path)
+            is_folder = found.size_bytes == 0 and (path == "" or path.endswith("/"))
+            if is_folder and not (self._keeps_keys and path):
                 continue
-            if found.size_bytes == 0 and (path == "" or path.endswith("/")):
-                continue  # it stands for a folder
             if not self._selecting.take_file(path):
+                continue
+            if self._keeps_keys and path:
+                self.add_object(found, path)
                 continue
             try:
                 check_path(path, S3Address(self._bucket, prefix))

@@ -25,12 +25,20 @@ _OK, _NO_CONTENT, _NOT_FOUND = 200, 204, 404
 _UNSUPPORTED = frozenset({405, 501})
 
 
-async def remove_objects(listing: BucketListing, keys: Mapping[str, str], progress: RemovalProgress) -> None:
-    """Remove the objects of ``keys``, each with the path that it has in reports."""
+async def remove_objects(
+    listing: BucketListing, keys: Mapping[str, str], progress: RemovalProgress, *, sends_sums: bool = True
+) -> None:
+    """Remove the objects of ``keys``, each with the path that it has in reports.
+
+    ``sends_sums`` : the store takes the CRC-32 of a document; else it gets the MD5 sum alone.
+    """
     in_documents = [key for key in keys if _can_be_written(key)]
     batches = [in_documents[at : at + KEYS_A_REQUEST] for at in range(0, len(in_documents), KEYS_A_REQUEST)]
     await asyncio.gather(
-        *(_remove_batch(listing, {key: keys[key] for key in batch}, progress) for batch in batches),
+        *(
+            _remove_batch(listing, {key: keys[key] for key in batch}, progress, sends_sums=sends_sums)
+            for batch in batches
+        ),
         *(_remove_one(listing, key, keys[key], progress) for key in keys if not _can_be_written(key)),
     )
 
@@ -65,12 +73,14 @@ def parse_removal(url: Url, body: bytes) -> tuple[set[str], dict[str, str]]:
     return removed, errors
 
 
-async def _remove_batch(listing: BucketListing, keys: Mapping[str, str], progress: RemovalProgress) -> None:
+async def _remove_batch(
+    listing: BucketListing, keys: Mapping[str, str], progress: RemovalProgress, *, sends_sums: bool
+) -> None:
     """Remove objects by one request; those whose refusal may pass are requested again."""
     left = dict(keys)
     for tries in range(1, _MOST_TRIES + 1):
         try:
-            answer = await _request_removal(listing, list(left))
+            answer = await _request_removal(listing, list(left), sends_sums=sends_sums)
         except UnusableSource as refusal:
             answer = set(), dict.fromkeys(left, str(refusal))
         if answer is None:
@@ -92,7 +102,9 @@ async def _remove_batch(listing: BucketListing, keys: Mapping[str, str], progres
         await asyncio.sleep(listing.options.retry.wait_s(tries, listing.options.rng))
 
 
-async def _request_removal(listing: BucketListing, keys: Sequence[str]) -> tuple[set[str], dict[str, str]] | None:
+async def _request_removal(
+    listing: BucketListing, keys: Sequence[str], *, sends_sums: bool
+) -> tuple[set[str], dict[str, str]] | None:
     """Return the keys that were removed, and the errors of others; ``None`` from a store without such requests.
 
     Raises
@@ -100,7 +112,7 @@ async def _request_removal(listing: BucketListing, keys: Sequence[str]) -> tuple
     UnusableSource : the entire request was refused.
     """
     document = write_removal(keys)
-    place, headers = make_subresource(listing.url, {"delete": ""}), _sum_document(document)
+    place, headers = make_subresource(listing.url, {"delete": ""}), _sum_document(document, sends_sums=sends_sums)
     answer = await listing.request(place, "POST", headers=headers, body=document)
     code = find_error_code(answer.url, answer.body)
     if code in _UNSUPPORTED_CODES or answer.head.status in _UNSUPPORTED:
@@ -123,10 +135,12 @@ async def _remove_one(listing: BucketListing, key: str, path: str, progress: Rem
         progress.note_failure(path, explain_refusal(answer.head.status_line, code))
 
 
-def _sum_document(document: bytes) -> dict[str, str]:
+def _sum_document(document: bytes, *, sends_sums: bool) -> dict[str, str]:
     """Return the sums of a document: stores require one, older ones the MD5."""
-    return {
+    headers = {
         "Content-Type": "application/xml",
         "Content-MD5": b64encode(md5(document, usedforsecurity=False).digest()).decode("ascii"),
-        "x-amz-checksum-crc32": b64encode(crc32(document).to_bytes(4, "big")).decode("ascii"),
     }
+    if sends_sums:
+        headers["x-amz-checksum-crc32"] = b64encode(crc32(document).to_bytes(4, "big")).decode("ascii")
+    return headers

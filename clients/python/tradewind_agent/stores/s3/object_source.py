@@ -19,6 +19,8 @@ _DESCRIBING = (
     "expires",
 )
 _OWN_META = "x-amz-meta-"
+_CODING, _CHUNKED = "Content-Encoding", "aws-chunked"
+"""Some stores keep this coding of an upload with its object; in another request it would announce such a body."""
 
 
 class ObjectSource:
@@ -61,4 +63,9 @@ def unescape_key(url: Url, bucket: Url) -> str:
 def describe_object(headers: Mapping[str, str]) -> dict[str, str]:
     """Return the headers that describe an object in a request that stores it."""
     own = {name: value for name, value in headers.items() if name.startswith(_OWN_META)}
-    return own | {name.title(): headers[name] for name in _DESCRIBING if name in headers}
+    described = {name.title(): headers[name] for name in _DESCRIBING if name in headers}
+    if _CODING in described:
+        codings = (coding.strip() for coding in described.pop(_CODING).split(","))
+        if stored := ", ".join(coding for coding in codings if coding and coding.lower() != _CHUNKED):
+            described[_CODING] = stored
+    return own | described

@@ -41,6 +41,13 @@ _OF_PROPERTIES = frozenset({"InvalidArgument", "NotImplemented"})
 """Codes by which some stores refuse properties; without properties they are about something else."""
 
 
+_SUM_HEADERS = "x-amz-checksum"
+_WITHOUT_SUMS = (
+    "the store takes no headers of checksums; set AWS_REQUEST_CHECKSUM_CALCULATION=when_required and "
+    "AWS_RESPONSE_CHECKSUM_VALIDATION=when_required"
+)
+
+
 class StoreRefused(UnusableSource):
     """The store refused a request.
 
@@ -68,20 +75,28 @@ def make_store_refusal(place: object, answer: FetchedAnswer) -> StoreRefused:
 
 def explain_refusal(status_line: str, code: str, message: str = "") -> str:
     """Return what an error code means and what to do; the status, with code and message, where it is not known."""
+    if _refuses_sums(message):
+        return f"{_WITHOUT_SUMS} ({code}: {message})"
     stated = ": ".join(filter(None, (code, message)))
     named = f"the store answered {status_line}" + (f" ({stated})" if stated else "")
     return _MEANINGS.get(code, named)
 
 
-def find_common_fault(status_line: str, code: str, *, has_properties: bool) -> str:
+def _refuses_sums(message: str) -> bool:
+    """Return whether a store says that it takes no headers of checksums; one with object locks requires one."""
+    stated = message.lower()
+    return _SUM_HEADERS in stated and "required" not in stated
+
+
+def find_common_fault(status_line: str, code: str, message: str = "", *, has_properties: bool) -> str:
     """Return why the store would refuse each file of the copy as well; empty where the answer is about one file.
 
     Parameters
     ----------
     has_properties : the user names a storage class, a type or metadata, which go with each file.
     """
-    if code in _OF_ALL_FILES:
-        return explain_refusal(status_line, code)
+    if code in _OF_ALL_FILES or _refuses_sums(message):
+        return explain_refusal(status_line, code, message)
     if has_properties and code in _OF_PROPERTIES:
         return f"{explain_refusal(status_line, code)}; check --storage-class, --content-type and --metadata"
     return ""

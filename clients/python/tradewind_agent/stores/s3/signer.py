@@ -25,6 +25,7 @@ class SignerV4:
         assert session.get_key is not None
         self._get_key = session.get_key
         self._region = region
+        self._requests_sums = session.requests_sums
         self._fixed = {"x-amz-request-payer": "requester"} if session.pays else {}
         self._utc_now = utc_now or (lambda: datetime.now(UTC))
         self._derived: tuple[str, str, bytes] = ("", "", b"")  # day, secret, key
@@ -34,7 +35,7 @@ class SignerV4:
         key = self._get_key()
         now = self._utc_now().strftime("%Y%m%dT%H%M%SZ")
         added = {"x-amz-date": now, "x-amz-content-sha256": _UNSIGNED, **self._fixed}
-        if method in ("GET", "HEAD") and "?" not in url.target:
+        if self._requests_sums and method in ("GET", "HEAD") and "?" not in url.target:
             added["x-amz-checksum-mode"] = "ENABLED"  # have the answer state the object's checksum
         if key.token:
             added["x-amz-security-token"] = key.token
@@ -45,7 +46,7 @@ class SignerV4:
         request = f"{method}\n{url.path}\n{_order_query(url)}\n{lines}\n{names}\n{_UNSIGNED}"
         day = now[:8]
         scope = f"{day}/{self._region}/s3/aws4_request"
-        to_sign = f"{_ALGORITHM}\n{now}\n{scope}\n{sha256(request.encode()).hexdigest()}"
+        to_sign = f"{_ALGORITHM}\n{now}\n{scope}\n{sha256(encode_head(request)).hexdigest()}"
         signature = hmac.digest(self._derive_key(day, key), to_sign.encode(), "sha256").hex()
         credential = f"{_ALGORITHM} Credential={key.id}/{scope}, SignedHeaders={names}, Signature={signature}"
         return {**added, "Authorization": credential}
@@ -58,6 +59,11 @@ class SignerV4:
                 derived = hmac.digest(derived, part.encode(), "sha256")
             self._derived = (day, key.secret, derived)
         return self._derived[2]
+
+
+def encode_head(text: str) -> bytes:
+    """Return a text as it goes in the head of a request: metadata may hold characters that are not ASCII."""
+    return text.encode("latin-1", errors="replace")
 
 
 def _order_query(url: Url) -> str:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import TypeVar
 
@@ -13,7 +14,7 @@ from tradewind_agent.engine.remote.index_page import check_segment
 from tradewind_agent.engine.remote.path_selection import Selecting
 from tradewind_agent.engine.remote.remote_tree import OnFolders
 from tradewind_agent.engine.remote.source import DownloadList
-from tradewind_agent.engine.skipping import SkipRule, StoredFile
+from tradewind_agent.engine.skipping import CLOCKS_DIFFER_S, SkipRule, StoredFile
 from tradewind_agent.engine.transfer_host import TransferHost
 from tradewind_agent.errors import UnusableSource
 from tradewind_agent.stores.port import ListRequest, RemovalProgress, StoredRequest
@@ -145,7 +146,10 @@ class S3Store:
             if not refusal.may_not or request.options.skip is not SkipRule.SAME:
                 raise
             return [StoredFile()] * len(jobs)
-        return [_describe_stored(found.get(key), listing.clock_offset_s) for key in keys]
+        return [
+            _describe_stored(found.get(key), listing.clock_offset_s, is_from_here=isinstance(job, UploadJob))
+            for job, key in zip(jobs, keys, strict=True)
+        ]
 
     async def list_paths(
         self, folder: Url, options: EngineOptions, selecting: Selecting, on_folders: OnFolders
@@ -171,11 +175,13 @@ class S3Store:
         """Remove objects below a prefix."""
         prefix = self.find_key(folder)
         listing = self._open_listing(_list_for(options))
-        await remove_objects(listing, {prefix + path: path for path in paths}, progress)
+        keys = {prefix + path: path for path in paths}
+        await remove_objects(listing, keys, progress, sends_sums=self._session.sends_sums)
 
     def make_upload(self, job: UploadJob, host: TransferHost) -> ObjectUpload:
         """Return the upload of one file."""
-        return ObjectUpload(job, host, self.url, self.find_key(job.destination))
+        key = self.find_key(job.destination)
+        return ObjectUpload(job, host, self.url, key, sends_sums=self._session.sends_sums)
 
     async def _find(self, key: str, request: ListRequest, selecting: Selecting) -> "_Found":
         """Return what a key names."""
@@ -232,12 +238,22 @@ def _list_for(options: EngineOptions, on_folders: OnFolders = lambda _: None) ->
     return ListRequest(destination=Path(), options=options, on_folders=on_folders)
 
 
-def _describe_stored(found: StoredObject | None, clock_offset_s: float) -> StoredFile | None:
+def _describe_stored(
+    found: StoredObject | None, clock_offset_s: float, *, is_from_here: bool = False
+) -> StoredFile | None:
+    """Return what is known of an object.
+
+    ``is_from_here`` : its time is compared with that of a file of this host. Where the clock of the store is before
+    this host's by more than clocks may differ, the object would seem younger than the file by as much.
+    """
     if found is None:
         return None
+    modified_at = found.modified_at
+    if is_from_here and modified_at is not None and clock_offset_s > CLOCKS_DIFFER_S:
+        modified_at, clock_offset_s = modified_at - timedelta(seconds=clock_offset_s), 0.0
     return StoredFile(
         size_bytes=found.size_bytes,
-        modified_at=found.modified_at,
+        modified_at=modified_at,
         content_tag=found.etag,
         clock_offset_s=clock_offset_s,
     )

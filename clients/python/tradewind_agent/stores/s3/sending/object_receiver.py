@@ -58,7 +58,9 @@ class ObjectReceiver:
         return choose_part_bytes(size_bytes)
 
     def make_sending(self, file: RelayedFile, host: TransferHost) -> RelayedObject:
-        return RelayedObject(file, host, self._bucket, self._find_key(file.job.destination))
+        key = self._find_key(file.job.destination)
+        sends_sums = self._session is None or self._session.sends_sums
+        return RelayedObject(file, host, self._bucket, key, sends_sums=sends_sums)
 
     def make_server_copy(self, job: RelayJob, host: TransferHost) -> ObjectCopy | None:
         """Return the copy of an object that the store makes itself.

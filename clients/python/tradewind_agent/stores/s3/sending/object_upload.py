@@ -39,6 +39,7 @@ from tradewind_agent.stores.s3.sending.object_requests import ObjectExchange, Up
 _OK, _FORBIDDEN, _BROKEN = 200, 403, 500
 _CANNOT_LIST = frozenset({403, 404, 405, 501})
 _MOST_RESTARTS, _MOST_ABORTS = 3, 3
+_SUM_HEADERS = "x-amz-checksum-"
 
 _OVERLOADED = frozenset({500, 502, 504, TOO_MANY_REQUESTS}) | BUSY_STATUSES
 """Statuses of a store that does not answer now, and says nothing of an object."""
@@ -51,10 +52,12 @@ class ObjectUpload(JudgedUpload):
     """The upload of one file to a bucket.
 
     ``bucket`` : where the bucket is requested; ``key`` : of the object.
+    ``sends_sums`` : the store takes the CRC-32 of bodies; else its tags alone show what it has.
     """
 
-    def __init__(self, job: UploadJob, host: TransferHost, bucket: Url, key: str) -> None:
+    def __init__(self, job: UploadJob, host: TransferHost, bucket: Url, key: str, *, sends_sums: bool = True) -> None:
         super().__init__(job, host)
+        self._sends_sums = sends_sums
         self._bucket, self._key = bucket, key
         self._marker: str | None = None
         self._restarts = 0
@@ -115,7 +118,7 @@ class ObjectUpload(JudgedUpload):
                 return self._send_step("POST", place, None, self._describe() | {"x-amz-checksum-algorithm": "CRC32"})
             case _:
                 place = make_subresource(place, {"uploadId": self._store_id})
-                joined = Document(write_completion(self._etags, self._sums))
+                joined = Document(write_completion(self._etags, self._sums if self._sends_sums else {}))
                 return self._send_step("POST", place, joined, {"Content-Type": "application/xml"}, step=UploadStep.JOIN)
         return self._send_step("GET", make_subresource(place, query), None, {})
 
@@ -140,6 +143,8 @@ class ObjectUpload(JudgedUpload):
         step: UploadStep | None = None,
         number: int = 0,
     ) -> ObjectExchange:
+        if not self._sends_sums:
+            headers = {name: value for name, value in headers.items() if not name.startswith(_SUM_HEADERS)}
         if method in ("PUT", "POST"):
             headers["Content-Length"] = str(0 if body is None else body.remaining_bytes)
         request = make_request_head(method, place, self.host.options, headers)
@@ -167,6 +172,7 @@ class ObjectUpload(JudgedUpload):
             self._refuse_step(exchange, head)
             return
         try:
+            self._require_no_error(exchange, head)
             self._go_on_from(exchange, head)
         except UnusableSource as error:
             self._take_back(exchange)
@@ -175,6 +181,18 @@ class ObjectUpload(JudgedUpload):
 
     def _has_source_changed(self) -> bool:
         return not self._is_as_listed(os.fstat(self._require_source()))
+
+    def _require_no_error(self, exchange: ObjectExchange, head: ResponseHead) -> None:
+        """See that an answer of success to a body has no error document, as gateways write that answer too early.
+
+        Raises
+        ------
+        UnusableSource
+        """
+        has_body = exchange.step in (UploadStep.PUT, UploadStep.PART)
+        if has_body and (code := find_error_code(self.url, exchange.document)):
+            message = find_error_message(self.url, exchange.document)
+            raise UnusableSource(explain_refusal(head.status_line, code, message))
 
     def _go_on_from(self, exchange: ObjectExchange, head: ResponseHead) -> None:
         """Go on from a step that is done."""
@@ -232,16 +250,16 @@ class ObjectUpload(JudgedUpload):
             self._restart()
         elif head.status in LOAD_STATUSES and not (head.status == _FORBIDDEN and code):
             self.refuse(exchange, head)
-        elif common := self._find_common_fault(head, code):
+        elif common := self._find_common_fault(head, code, find_error_message(self.url, exchange.document)):
             self.host.stop(RefusedByServer(common, retryable=False, status=head.status))
         else:
             reason = explain_refusal(head.status_line, code, find_error_message(self.url, exchange.document))
             passes = code in _PASSING or head.status >= _BROKEN
             self.fault(RefusedByServer(reason, retryable=passes, status=head.status))
 
-    def _find_common_fault(self, head: ResponseHead, code: str) -> str:
+    def _find_common_fault(self, head: ResponseHead, code: str, message: str) -> str:
         has_properties = not self.host.options.properties.is_usual
-        return find_common_fault(head.status_line, code, has_properties=has_properties)
+        return find_common_fault(head.status_line, code, message, has_properties=has_properties)
 
     def _is_upload_unusable(self, exchange: ObjectExchange, code: str) -> bool:
         """Return whether another upload has to be made: this one has ended, or takes no parts with such sums."""

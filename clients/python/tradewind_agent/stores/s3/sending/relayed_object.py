@@ -25,8 +25,10 @@ class RelayedObject(ObjectUpload, SendingLeg):
 
     _has_local_source = False
 
-    def __init__(self, file: RelayedFile, host: TransferHost, bucket: Url, key: str) -> None:
-        super().__init__(make_upload_job(file), host, bucket, key)
+    def __init__(
+        self, file: RelayedFile, host: TransferHost, bucket: Url, key: str, *, sends_sums: bool = True
+    ) -> None:
+        super().__init__(make_upload_job(file), host, bucket, key, sends_sums=sends_sums)
         self._file = file
         self._division = Division(self.job.size_bytes, file.units.unit_bytes)
         self._step = UploadStep.FIND if file.units.is_divided else UploadStep.PUT
