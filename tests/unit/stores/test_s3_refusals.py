@@ -25,7 +25,7 @@ def test_other_refusals_are_about_one_file(code):
     assert find_common_fault("403 Forbidden", code, has_properties=True) == ""
 
 
-def test_bucket_with_object_locks_that_requires_a_sum_is_not_said_to_refuse_them():
+def test_bucket_with_object_locks_that_requires_a_sum_does_not_refuse_them():
     message = "Content-MD5 OR x-amz-checksum- HTTP header is required for Put Object requests with Object Lock"
     reason = explain_refusal("400 Bad Request", "InvalidRequest", message)
     assert reason == f"the store answered 400 Bad Request (InvalidRequest: {message})"
