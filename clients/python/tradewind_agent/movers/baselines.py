@@ -15,6 +15,7 @@ from tradewind_agent.movers.command_line import CommandLine, Grammar, ParsedWord
 from tradewind_agent.movers.local_end import LocalEnd
 from tradewind_agent.movers.port import Command, RunSettings, ToolProgress, ToolResult, TransferEnds, Workload
 from tradewind_agent.movers.rate_option import make_rate_option
+from tradewind_agent.movers.rsync_log import RsyncLog, has_own_log
 from tradewind_agent.movers.url_sizes import measure_paths
 
 _SSH_PORT, _RSYNC_PORT = 22, 873
@@ -28,6 +29,7 @@ _RSYNC_VALUES = """
     contimeout backup-dir suffix chmod chown password-file block-size modify-window compress-level sockopts
     address
 """
+_IS_IN_OWN_LOG = "rsync writes a log of your own, so that its result is not read; nothing is logged"
 _RSYNC = Grammar(
     valued=frozenset(_RSYNC_VALUES.split()),
     names={"e": "rsh", "f": "filter", "T": "temp-dir", "B": "block-size"},
@@ -67,7 +69,6 @@ class BaselineTask:
     by_hand = UNKNOWN_PARAMETERS
     can_change_live = False
     live = "nothing"
-    notes: tuple[str, ...] = ()
 
     def __init__(self, tool: str, line: CommandLine, words: ParsedWords, port: int) -> None:
         self.tool, self.line, self.own_options = tool, line, words.options
@@ -84,6 +85,15 @@ class BaselineTask:
         )
 
     @property
+    def is_rsync_to_elsewhere(self) -> bool:
+        """Return whether this is an rsync with another host: what it moves, its log alone says."""
+        return self.tool == "rsync" and (self.ends.source, self.ends.destination) != (None, None)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return (_IS_IN_OWN_LOG,) if self.is_rsync_to_elsewhere and has_own_log(self.own_options) else ()
+
+    @property
     def folders(self) -> tuple[Path, ...]:
         return (*self.sources, *([self.destination] if self.destination is not None else []))
 
@@ -93,21 +103,26 @@ class BaselineTask:
     def find_inexpressible(self, _parameters: Parameters, /) -> tuple[str, ...]:
         return ()
 
-    def run(self, tuning: RunSettings, _scratch: Path, /) -> "BaselineRun":
-        return BaselineRun(self, tuning.rate_bps)
+    def run(self, tuning: RunSettings, scratch: Path, /) -> "BaselineRun":
+        return BaselineRun(self, tuning.rate_bps, scratch)
 
 
 class BaselineRun:
-    """One run; its bytes are those of the files it has written here, or has read here and sent without complaint."""
+    """One run; its bytes are those of the files it has written here, or has read here and sent without complaint.
+
+    Those of an rsync with another host are what its log says.
+    """
 
     is_over = False
 
     current_parameters = UNKNOWN_PARAMETERS
 
-    def __init__(self, task: BaselineTask, rate_bps: float | None) -> None:
+    def __init__(self, task: BaselineTask, rate_bps: float | None, scratch: Path) -> None:
         self._task = task
         self._rate = make_rate_option(task.tool, rate_bps, task.own_options)
         self._local = LocalEnd(task.destination) if task.destination is not None else None
+        has_log = task.is_rsync_to_elsewhere and not has_own_log(task.own_options)
+        self._log = RsyncLog(scratch / "rsync.log") if has_log else None
         self._has_started = False
         self._code: int | None = None
 
@@ -116,19 +131,23 @@ class BaselineRun:
             return None
         self._has_started = True
         line = self._task.line
-        return Command((line.program, *self._rate, *line.arguments))
+        added = () if self._log is None else self._log.options
+        return Command((line.program, *added, *self._rate, *line.arguments))
 
     def note_started(self, _pid: int, /) -> None:
         """Ignore the start of the process: nothing here needs its id."""
 
     def poll(self) -> None:
-        """Do nothing: it is not queried while it runs."""
+        if self._log is not None:
+            self._log.read()
 
     def note_finished(self, code: int, /) -> int:
         self._code = code
         return code
 
     def measure_progress(self) -> ToolProgress:
+        if self._log is not None:
+            return ToolProgress(self._log.build_result(0).bytes_moved, None)
         return ToolProgress(sum(self._local.list_written_bytes()) if self._local else 0, None)
 
     def retune(self, _chunks: Sequence[ChunkPlan], /) -> bool:
@@ -136,6 +155,8 @@ class BaselineRun:
 
     def build_result(self) -> ToolResult | None:
         failed = int(bool(self._code))
+        if self._task.is_rsync_to_elsewhere:
+            return None if self._log is None else self._log.build_result(failed)
         if self._local is not None:
             written = self._local.list_written_bytes()
             return ToolResult(sum(written), len(written), failed)

@@ -1,6 +1,7 @@
 """An aria2c command line: its addresses, and the configuration that our RPC settings are added to."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from tradewind.errors import InvalidValue
@@ -24,6 +25,17 @@ def list_addresses(words: ParsedWords) -> tuple[str, ...]:
         return tuple(line.split("\t")[0].strip() for line in lines)
     separate = words.find_last("force-sequential") in ("", "true")
     return words.places if separate else words.places[:1]  # several on one line are mirrors of one file
+
+
+def list_folders(words: ParsedWords) -> tuple[Path, ...]:
+    """Return where downloads go: the folder of the command line, and those that an input file names for some."""
+    folders = [Path(words.find_last("dir") or ".")]
+    listed = words.find_last("input-file")
+    if listed is not None and listed != "-":
+        with suppress(OSError, UnicodeDecodeError):
+            lines = map(str.strip, Path(listed).read_text(encoding="utf-8").splitlines())
+            folders += [Path(line.removeprefix("dir=")) for line in lines if line.startswith("dir=")]
+    return tuple(dict.fromkeys(folders))
 
 
 def read_configuration(words: ParsedWords, environment: Mapping[str, str]) -> Sequence[str]:

@@ -12,13 +12,14 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from threading import Lock
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tradewind.errors import InvalidValue
 from tradewind.flags import ARIA2_MAX_CONNECTIONS_PER_SERVER
 from tradewind.parameters import Parameters
 from tradewind.recommendation import ChunkPlan
-from tradewind_agent.movers.aria2.command import list_addresses, parse_options, read_configuration
+from tradewind_agent.movers.aria2.command import list_addresses, list_folders, parse_options, read_configuration
+from tradewind_agent.movers.aria2.present_files import PresentFiles
 from tradewind_agent.movers.aria2.rpc import Aria2Rpc
 from tradewind_agent.movers.command_line import CommandLine, Grammar, ParsedWords, parse, parse_help, remove_options
 from tradewind_agent.movers.flag_words import choose_single_setting, find_inexpressible, make_flags
@@ -81,6 +82,9 @@ class Aria2Task:
     def folders(self) -> tuple[Path, ...]:
         return (Path(self.effective_options.find_last("dir") or "."),)
 
+    def is_on(self, switch: str) -> bool:
+        return self.effective_options.find_last(switch) in ("", "true")
+
     @property
     def can_change_live(self) -> bool:
         return self.by_rpc
@@ -105,8 +109,12 @@ class Aria2Task:
         return Aria2Run(self, tuning, scratch)
 
 
+_PRESENT = "present"
+"""Status of a download whose file was there and stays as it is."""
+
+
 class _FinishedDownload(NamedTuple):
-    """A finished download, as aria2 reports it."""
+    """A finished download: aria2's word for its status, and what was moved of it in this run."""
 
     status: str
     moved_bytes: int
@@ -119,6 +127,8 @@ class Aria2Run:
         self._task, self._parameters, self._scratch = task, _limit_parallelism(tuning.parameters), scratch
         self._fixed, self._rate_bps = tuning.fixed, tuning.rate_bps
         self._rpc: Aria2Rpc | None = None
+        self._present: PresentFiles | None = None
+        self._earlier_bytes: dict[str, int | None] = {}
         self._finished_downloads: dict[str, _FinishedDownload] = {}
         self._moving_bytes = 0
         self._left: int | None = len(task.addresses)
@@ -155,6 +165,9 @@ class Aria2Run:
         self._is_due, self.is_over = False, False
         self._start_count += 1
         task = self._task
+        if self._present is None:
+            folders = list_folders(task.effective_options)
+            self._present = PresentFiles(folders, goes_on=task.is_on("continue"))
         line = task.line
         words = [*self._added]
         if self._missing is not None:
@@ -191,8 +204,8 @@ class Aria2Run:
         if state is None:
             return
         stopped = rpc.list_stopped(self._finished_downloads)
-        is_over = {row["gid"]: _FinishedDownload(row["status"], int(row["completedLength"])) for row in stopped}
-        moving = sum(int(row["completedLength"]) for row in rpc.list_active())
+        is_over = {row["gid"]: self._make_finished(row) for row in stopped}
+        moving = sum(self._count_moved_bytes(row) for row in rpc.list_active())
         left = int(state["numActive"]) + int(state["numWaiting"])
         self._finished_downloads.update(is_over)
         self._answered, self._moving_bytes, self._left = True, moving, left
@@ -201,6 +214,19 @@ class Aria2Run:
             if self._pid is not None:
                 with suppress(ProcessLookupError):  # it has ended by itself
                     os.kill(self._pid, signal.SIGINT)  # keeps aria2c's own exit code; a shutdown by RPC takes 3 s
+
+    def _make_finished(self, row: Mapping[str, Any]) -> _FinishedDownload:
+        moved_bytes = self._count_moved_bytes(row)
+        return _FinishedDownload(_PRESENT if self._earlier_bytes[row["gid"]] is None else row["status"], moved_bytes)
+
+    def _count_moved_bytes(self, row: Mapping[str, Any]) -> int:
+        """Return what this run has moved of a download; a dry run moves nothing of what it calls complete."""
+        gid, completed_bytes = row["gid"], int(row["completedLength"])
+        if gid not in self._earlier_bytes:
+            present = None if self._task.is_on("dry-run") else self._present
+            self._earlier_bytes[gid] = None if present is None else present.find_earlier_bytes(row)
+        earlier_bytes = self._earlier_bytes[gid]
+        return 0 if earlier_bytes is None else max(completed_bytes - earlier_bytes, 0)
 
     def note_finished(self, code: int, /) -> int:
         self._rpc = None

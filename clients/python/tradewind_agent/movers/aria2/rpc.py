@@ -47,9 +47,9 @@ class Aria2Rpc:
             connection.close()
         return answer.get("result") if isinstance(answer, dict) else None
 
-    def list_active(self) -> Sequence[Mapping[str, str]]:
+    def list_active(self) -> Sequence[Mapping[str, Any]]:
         """List the downloads under way."""
-        return self.call("tellActive", ["gid", "completedLength", "totalLength"]) or ()
+        return self.call("tellActive", ["gid", "completedLength", "totalLength", "files"]) or ()
 
     def list_waiting(self) -> Sequence[Mapping[str, str]]:
         """Return the downloads that have not started."""
@@ -58,11 +58,11 @@ class Aria2Rpc:
             found += page
         return found
 
-    def list_stopped(self, known: Mapping[str, object]) -> Sequence[Mapping[str, str]]:
+    def list_stopped(self, known: Mapping[str, object]) -> Sequence[Mapping[str, Any]]:
         """List the downloads that are over and not ``known`` yet, the newest first."""
-        found: list[Mapping[str, str]] = []
+        found: list[Mapping[str, Any]] = []
         offset = -1
-        while page := self.call("tellStopped", offset, _PAGE, ["gid", "status", "completedLength"]):
+        while page := self.call("tellStopped", offset, _PAGE, ["gid", "status", "completedLength", "files"]):
             fresh = [row for row in page if row["gid"] not in known]
             found += fresh
             if len(fresh) < len(page) or len(page) < _PAGE:

@@ -269,6 +269,8 @@ class RcloneRun:
 
     def _build_totals(self) -> ToolResult:
         now = self._log.totals if self._log is not None else ToolResult(0, 0, 0)
+        if self._task.is_on("dry-run"):  # its statistics have what would be moved
+            return ToolResult(0, 0, self._before.files_failed + now.files_failed)
         return ToolResult(
             self._before.bytes_moved + now.bytes_moved,
             self._before.files_done + now.files_done,

@@ -1,0 +1,60 @@
+"""Files that were there before aria2 started: what it finds of a download is none that it has moved."""
+
+import os
+import time
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+_CONTROL = ".aria2"
+"""What aria2 appends to the name of a file for the one that says which parts of it are there."""
+
+
+class PresentFiles:
+    """The files of folders, with their sizes, as they are now, when aria2 has not started yet.
+
+    Parameters
+    ----------
+    folders : where aria2 may write.
+    goes_on : aria2 continues a file of which it has no notes.
+    """
+
+    def __init__(self, folders: Iterable[Path], *, goes_on: bool) -> None:
+        self._at_s, self._goes_on = time.time(), goes_on
+        self._sizes_bytes: dict[str, int] = {}
+        for folder in folders:
+            with suppress(OSError), os.scandir(folder) as entries:
+                self._sizes_bytes.update(
+                    (os.path.realpath(each.path), each.stat().st_size) for each in entries if each.is_file()
+                )
+
+    def find_earlier_bytes(self, row: Mapping[str, Any]) -> int | None:
+        """Return how many bytes of a download that is seen for the first time were there before.
+
+        ``None`` for a file that is there and stays as it is. Of one that aria2 has notes of, all bytes count as earlier
+        ones that it has when it is seen first: too many by what it has moved in a fraction of a second.
+        """
+        path = _find_path(row)
+        if path is None or path not in self._sizes_bytes:
+            return 0
+        if row.get("status") == "complete" and self._is_unchanged(path):
+            return None
+        if path + _CONTROL in self._sizes_bytes:
+            return int(row["completedLength"])
+        return min(self._sizes_bytes[path], int(row["completedLength"])) if self._goes_on else 0
+
+    def _is_unchanged(self, path: str) -> bool:
+        try:
+            return os.stat(path).st_ctime < self._at_s  # noqa: PTH116 -- of text, as the paths here are
+        except OSError:
+            return False
+
+
+def _find_path(row: Mapping[str, Any]) -> str | None:
+    """Return where the only file of a download is; a torrent has several."""
+    files = row.get("files")
+    if not isinstance(files, list) or len(files) != 1 or not isinstance(files[0], dict):
+        return None
+    path = files[0].get("path")
+    return os.path.realpath(path) if isinstance(path, str) and path else None
