@@ -1,7 +1,7 @@
 """rsync's own log of a run: the files that it sent or received, with the bytes that it took for each.
 
-Nothing else shows that. A run that finds its files at the other end sends nothing, a large file of which little has
-changed is nearly all there, and a dry run moves none; its output is as the user wants it.
+Nothing else shows that. A run that finds its files at the other end sends nothing, a large file that has hardly
+changed is nearly all there, and a dry run moves none; its output is as the user likes it.
 """
 
 import re

@@ -17,7 +17,7 @@ class PresentFiles:
     Parameters
     ----------
     folders : where aria2 may write.
-    goes_on : aria2 continues a file of which it has no notes.
+    goes_on : aria2 continues files that it has no notes about.
     """
 
     def __init__(self, folders: Iterable[Path], *, goes_on: bool) -> None:
@@ -32,7 +32,7 @@ class PresentFiles:
     def find_earlier_bytes(self, row: Mapping[str, Any]) -> int | None:
         """Return how many bytes of a download that is seen for the first time were there before.
 
-        ``None`` for a file that is there and stays as it is. Of one that aria2 has notes of, all bytes count as earlier
+        ``None`` for a file that is there and stays as it is. Where aria2 has notes of a file, all bytes count as earlier
         ones that it has when it is seen first: too many by what it has moved in a fraction of a second.
         """
         path = _find_path(row)
