@@ -32,8 +32,8 @@ class PresentFiles:
     def find_earlier_bytes(self, row: Mapping[str, Any]) -> int | None:
         """Return how many bytes of a download that is seen for the first time were there before.
 
-        ``None`` for a file that is there and stays as it is. Where aria2 has notes of a file, all bytes are earlier ones
-        that it has when it is seen first: too many by what it has moved in a fraction of a second.
+        ``None`` for a file that is there and stays as it is. Where aria2 has notes of a file, all bytes that it has
+        when it is seen first are earlier ones: too many by what it has moved in a fraction of a second.
         """
         path = _find_path(row)
         if path is None or path not in self._sizes_bytes:
