@@ -142,6 +142,20 @@ def test_keys_are_found_where_pages_show_another_order():
     assert search(FolderOrder(keys), keys) == set(keys)
 
 
+class Backward(Keys):
+    """A store without order, as a bucket of folders may be; it gives as many keys as it is asked for."""
+
+    async def __call__(self, asked: RoughRequest, writer: asyncio.StreamWriter) -> None:
+        query = {name: values[0] for name, values in parse_qs(asked.query, keep_blank_values=True).items()}
+        left = [key for key in reversed(self.keys) if key.startswith(query["prefix"])]
+        text = write_keys(left[: int(query["max-keys"])], len(left))
+        writer.write(head("200 OK", asked, Content_Length=len(text), Content_Type="application/xml") + text)
+
+
+def test_one_key_is_found_behind_longer_ones():
+    assert search(Backward(["a", "ab", "abc"]), ["a"]) == {"a"}
+
+
 def test_a_listing_that_fails_in_the_middle_is_an_error():
     store = Keys([f"k{number:03}" for number in range(100)])
 

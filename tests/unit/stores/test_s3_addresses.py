@@ -17,6 +17,7 @@ from tradewind_agent.stores.s3.address import S3Address, build_bucket_url
         ("s3://data//a", "data", "/a"),
         ("s3://a/key", "a", "key"),
         (" s3://a/key ", "a", "key "),
+        ("s3://a/key \r\n", "a", "key "),
         ("s3://a ", "a", ""),
         ("s3://a1/", "a1", ""),
         ("s3://data/" + "ü" * 512, "data", "ü" * 512),

@@ -78,6 +78,7 @@ def test_missing_fields_are_unknown():
         b"<Error><Code>x</Code></Error>",
         b'<!DOCTYPE a [<!ENTITY b "c">]><ListBucketResult/>',
         write_page("<IsTruncated>true</IsTruncated>"),
+        write_page("<NextMarker>aa</NextMarker>"),
         write_page("<Contents><Size>1</Size></Contents>"),
         write_page("<Contents><Key>b</Key></Contents>"),
         write_page("<CommonPrefixes><Prefix>a</Prefix></CommonPrefixes>"),

@@ -25,8 +25,15 @@ def test_other_refusals_are_about_one_file(code):
     assert find_common_fault("403 Forbidden", code, has_properties=True) == ""
 
 
-def test_bucket_with_object_locks_that_requires_a_sum_does_not_refuse_them():
-    message = "Content-MD5 OR x-amz-checksum- HTTP header is required for Put Object requests with Object Lock"
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Content-MD5 OR x-amz-checksum- HTTP header is required for Put Object requests with Object Lock",
+        "The provided 'x-amz-checksum' header does not match what was computed.",
+        "Value for x-amz-checksum-crc32 header is invalid.",
+    ],
+)
+def test_sum_that_is_missing_or_wrong_is_a_fault_of_one_file(message: str):
     reason = explain_refusal("400 Bad Request", "InvalidRequest", message)
     assert reason == f"the store answered 400 Bad Request (InvalidRequest: {message})"
     assert find_common_fault("400 Bad Request", "InvalidRequest", message, has_properties=False) == ""

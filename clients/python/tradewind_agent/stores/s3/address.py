@@ -32,7 +32,7 @@ class S3Address:
         ------
         UnusableSource : no bucket, one that cannot be, or a key that no object can have.
         """
-        bucket, slash, key = text.lstrip()[len(SCHEME) :].partition("/")
+        bucket, slash, key = text.lstrip().rstrip("\r\n")[len(SCHEME) :].partition("/")
         bucket = bucket if slash else bucket.rstrip()  # blanks at the end of a key are part of it
         if _BUCKET.fullmatch(bucket) is None:
             raise UnusableSource(f"{text!r} names no bucket; write it like s3://bucket/folder/")

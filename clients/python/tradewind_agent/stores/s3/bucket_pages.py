@@ -129,7 +129,8 @@ def parse_bucket_page(url: Url, body: bytes, prefix: str) -> BucketPage:
         raise UnusableSource(f"{url.origin} answers with XML of an unknown form ({root.tag}); is it an object store?")
     is_escaped = root.findtext("EncodingType") == "url"
     stated_cut = (root.findtext("IsTruncated") or "").strip().lower()
-    is_cut = stated_cut == "true" or (not stated_cut and bool(root.findtext("NextContinuationToken")))
+    goes_on = root.findtext("NextContinuationToken") or root.findtext("NextMarker")
+    is_cut = stated_cut == "true" or (not stated_cut and bool(goes_on))
     token = root.findtext("NextContinuationToken") if is_cut else None
     if is_cut and not token:
         raise UnusableSource(f"{url.origin} lists a part of the bucket and does not say how to go on")

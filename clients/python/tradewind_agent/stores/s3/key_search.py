@@ -7,7 +7,6 @@ from itertools import pairwise
 
 from tradewind_agent.stores.s3.bucket_listing import REQUESTS_AT_ONCE, BucketListing, PageTokens
 from tradewind_agent.stores.s3.bucket_pages import (
-    KEYS_A_PAGE,
     StoredObject,
     encode_key,
     find_key_before,
@@ -40,11 +39,10 @@ async def _find_run(listing: BucketListing, keys: Sequence[str]) -> list[StoredO
     """
     required, found = set(keys), list[StoredObject]()
     prefix = os.path.commonprefix([keys[0], keys[-1]])  # noqa: RUF071 -- of keys, which have no folders
-    most_keys = 1 if len(keys) == 1 else KEYS_A_PAGE
     position, token, ignores_begin, last, chain = 0, None, False, b"", PageTokens(listing.name)
     while position < len(keys):
         begin = None if token or keys[position] == prefix else find_key_before(keys[position])
-        url = make_page_url(listing.url, prefix, token, begin=begin, most_keys=most_keys)
+        url = make_page_url(listing.url, prefix, token, begin=begin)
         page = await listing.read_page(url, prefix)
         if not _are_in_order(page.objects, last if token else b""):
             return [each for each in await listing.read_pages(prefix) if each.key in required]

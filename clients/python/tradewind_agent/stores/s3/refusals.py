@@ -42,6 +42,7 @@ _OF_PROPERTIES = frozenset({"InvalidArgument", "NotImplemented"})
 
 
 _SUM_HEADERS = "x-amz-checksum"
+_UNKNOWN = ("unsupported", "not supported", "not implemented", "unknown", "unrecognized", "not recognized")
 _WITHOUT_SUMS = (
     "the store takes no headers of checksums; set AWS_REQUEST_CHECKSUM_CALCULATION=when_required and "
     "AWS_RESPONSE_CHECKSUM_VALIDATION=when_required"
@@ -83,9 +84,9 @@ def explain_refusal(status_line: str, code: str, message: str = "") -> str:
 
 
 def _refuses_sums(message: str) -> bool:
-    """Return whether a store says that it takes no headers of checksums; one with object locks requires one."""
+    """Return whether a store says that it knows no headers of checksums, and not that a sum is missing or wrong."""
     stated = message.lower()
-    return _SUM_HEADERS in stated and "required" not in stated
+    return _SUM_HEADERS in stated and any(word in stated for word in _UNKNOWN)
 
 
 def find_common_fault(status_line: str, code: str, message: str = "", *, has_properties: bool) -> str:
