@@ -28,6 +28,8 @@ def test_dry_run_of_rclone_is_no_transfer(drive, source, tmp_path, switch):
 
 @pytest.mark.parametrize(("words", "bytes_moved"), [(["-c"], 0), (["--allow-overwrite=true"], FILE_BYTES)])
 def test_file_that_aria2_finds_is_moved_only_if_it_is_replaced(drive, slow, tmp_path, words, bytes_moved):
+    (tmp_path / "to").mkdir()
+    (tmp_path / "to" / "broken").symlink_to("nowhere")
     line = ("aria2c", "-q", *words, "-d", tmp_path / "to", f"{slow.url}f00")
     drive.run(drive.prepare(*line))
     report = drive.run(drive.prepare(*line))

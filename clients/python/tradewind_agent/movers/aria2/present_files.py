@@ -25,9 +25,10 @@ class PresentFiles:
         self._sizes_bytes: dict[str, int] = {}
         for folder in folders:
             with suppress(OSError), os.scandir(folder) as entries:
-                self._sizes_bytes.update(
-                    (os.path.realpath(each.path), each.stat().st_size) for each in entries if each.is_file()
-                )
+                place = os.path.realpath(folder)
+                for each in entries:
+                    with suppress(OSError):  # such as a link that leads nowhere
+                        self._sizes_bytes[f"{place}/{each.name}"] = each.stat().st_size
 
     def find_earlier_bytes(self, row: Mapping[str, Any]) -> int | None:
         """Return how many bytes of a download that is seen for the first time were there before.
@@ -57,4 +58,7 @@ def _find_path(row: Mapping[str, Any]) -> str | None:
     if not isinstance(files, list) or len(files) != 1 or not isinstance(files[0], dict):
         return None
     path = files[0].get("path")
-    return os.path.realpath(path) if isinstance(path, str) and path else None
+    if not isinstance(path, str) or not path:
+        return None
+    folder, name = os.path.split(path)
+    return f"{os.path.realpath(folder)}/{name}"
