@@ -75,10 +75,13 @@ def test_promise_and_price_of_the_service_are_reported():
     service = answering(httpx.Response(200, json=ANSWER | {"sla": promised}))
     with service.client() as client:
         plan = request_plan(client, REQUEST)
-    assert (
-        "tier 15 Mbit/s to 33 Mbit/s, met with a probability of 90 %, price 0.012264 EUR on total energy"
-        in describe_plan(plan).splitlines()
+    *_, promise, reason = describe_plan(plan).splitlines()
+    assert promise == (
+        "tier 15 Mbit/s to 33 Mbit/s, met with a probability of 90 %, "
+        "price 0.012264 EUR for this transfer, on total energy"
     )
+    assert reason == f"release: {plan.rationale}"
+    assert describe_plan(replace(plan, rationale="release 7: why")).splitlines()[-1] == "release 7: why"
     sla = build_plan_document(plan)["sla"]
     assert (sla["probability"], sla["tier"], sla["price"]["amount"]) == (0.9, "15 Mbit/s to 33 Mbit/s", "0.012264")
 

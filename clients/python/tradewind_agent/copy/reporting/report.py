@@ -275,7 +275,9 @@ def describe_plan(plan: Plan) -> str:
         )
     if plan.answer is not None and (promise := _format_promise(plan.answer.sla)):
         lines.append(promise)
-    lines.append(f"{plan.source}: {plan.rationale}")
+    # The reason of a release names it already.
+    is_named = plan.rationale.startswith(f"{plan.source} ")
+    lines.append(plan.rationale if is_named else f"{plan.source}: {plan.rationale}")
     return "\n".join(lines)
 
 
@@ -286,7 +288,7 @@ def _format_promise(sla: "WireSlaAnswer") -> str:
         parts.append(f"tier {sla.tier}")
         parts.append(f"met with a probability of {format_probability(sla.probability)}")
     if sla.price is not None:
-        parts.append(f"price {sla.price.amount} {sla.price.currency} on {sla.price.basis} energy")
+        parts.append(f"price {sla.price.amount} {sla.price.currency} for this transfer, on {sla.price.basis} energy")
     return ", ".join(parts)
 
 
